@@ -95,10 +95,10 @@ std::string list(const Texts& texts, const char* where_empty = "") {
   return texts.empty() ? where_empty : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Texts words_of(std::string_view text) {
-  auto parts = attn::split(text, ' ');
-  std::erase(parts, "");
-  return parts;
+/// What stands before the first such token and behind it; nothing is behind where it is not there.
+std::pair<Texts, Texts> cut_at(std::string_view token, const Texts& tokens) {
+  const auto found = std::find(tokens.begin(), tokens.end(), token);
+  return {{tokens.begin(), found}, {found == tokens.end() ? found : found + 1, tokens.end()}};
 }
 
 std::vector<Section> read_sections(const std::string& text, const GrammarText& grammar) {
@@ -159,11 +159,10 @@ class GrammarParser {
   }
 
   GrammarText parse() {
-    for (const auto& section : sections_) read_declarations(section);
-    for (const auto& section : sections_) read_shape(section);
-    for (const auto& section : sections_) read_symbol(section);
-    for (const auto& section : sections_) read_words(section);
-    for (const auto& section : sections_) read_rules(section);
+    for (const auto read :
+         {&GrammarParser::read_declarations, &GrammarParser::read_shape, &GrammarParser::read_symbol,
+          &GrammarParser::read_words, &GrammarParser::read_rules})
+      for (const auto& section : sections_) (this->*read)(section);
     find_start();
     return std::move(grammar_);
   }
@@ -198,10 +197,9 @@ class GrammarParser {
 
   /// The words on both sides of the first "=", which is there.
   std::pair<Texts, Texts> sides(const Line& line, std::string_view valid) const {
-    const auto equals = std::find(line.tokens.begin(), line.tokens.end(), "=");
-    if (equals == line.tokens.end() || std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
+    if (std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
       fail(line, valid, "the line has not one = between its two sides");
-    std::pair<Texts, Texts> result{{line.tokens.begin(), equals}, {equals + 1, line.tokens.end()}};
+    auto result = cut_at("=", line.tokens);
     if (result.first.empty() || result.second.empty()) fail(line, valid, "nothing stands on one side of =");
     return result;
   }
@@ -354,14 +352,13 @@ class GrammarParser {
   std::vector<std::pair<Condition, std::string>> parse_categories(const Line& line,
                                                                   const Texts& texts) const {
     if (texts.size() == 1) return {{~Condition(), texts[0]}};
-    const auto equals = std::find(texts.begin(), texts.end(), "=");
-    const auto conditions = parse_conditions(line, {texts.begin(), equals});
-    if (texts.size() != 2 * conditions.size() + 1)
+    const auto [left, names] = cut_at("=", texts);
+    const auto conditions = parse_conditions(line, left);
+    if (names.size() != conditions.size())
       fail(line, "category CONDITION … = NAME …, as many of each",
            "there is not one name for each condition");
     std::vector<std::pair<Condition, std::string>> categories;
-    for (std::size_t i = 0; i < conditions.size(); ++i)
-      categories.emplace_back(conditions[i], texts[conditions.size() + 1 + i]);
+    for (std::size_t i = 0; i < conditions.size(); ++i) categories.emplace_back(conditions[i], names[i]);
     return categories;
   }
 
@@ -388,14 +385,10 @@ class GrammarParser {
   Row parse_row(const Line& line, const Shape& shape) const {
     constexpr std::string_view valid =
         "SOURCE FORM … = TARGET FORM …, then : VALUE … where the word has some";
-    auto [source, target] = sides(line, valid);
+    const auto [source, right] = sides(line, valid);
+    const auto [target, values] = cut_at(":", right);
     Row row{line.number, {}, {}, ~Condition()};
-    const auto colon = std::find(target.begin(), target.end(), ":");
-    for (auto name = colon; name != target.end(); ++name) {
-      if (name == colon) continue;
-      row.condition &= parse_condition(line, *name);
-    }
-    target.erase(colon, target.end());
+    for (const auto& value : values) row.condition &= parse_condition(line, value);
     for (const auto& text : source) row.source.push_back(parse_form(line, text, source_vowels_));
     for (const auto& text : target) row.target.push_back(parse_form(line, text, target_vowels_));
     require_number_of_forms(line, "source", source.size(), shape.source);
@@ -487,22 +480,17 @@ class GrammarParser {
       rule.weight = *weight;
       tokens.erase(tokens.begin());
     }
-    const auto equals = std::find(tokens.begin(), tokens.end(), "=");
-    const Texts source(tokens.begin(), equals);
+    const auto [source, target] = cut_at("=", tokens);
     if (source.empty()) fail(line, valid_rule, "the source side is empty");
-    Texts names;
-    for (const auto& token : source) names.push_back(add_item(line, token, rule));
-    if (equals == tokens.end())
+    for (const auto& token : source) add_item(line, token, rule);
+    for (const auto& token : target) rule.target.push_back(parse_target_item(line, token, source, rule));
+    if (source.size() == tokens.size())
       for (std::size_t i = 0; i < source.size(); ++i) rule.target.push_back({i, {}, {}});
-    else
-      for (auto token = equals + 1; token != tokens.end(); ++token)
-        rule.target.push_back(parse_target_item(line, *token, source, names));
     require_balance(line, source, rule);
     return rule;
   }
 
-  /// Returns its name.
-  std::string add_item(const Line& line, const std::string& token, Rule& rule) const {
+  void add_item(const Line& line, const std::string& token, Rule& rule) const {
     if (!is_bracket(token))
       fail(line, "<nonterminals>, whose words stand in tables", "the source side has the bare word {}",
            in_message(token));
@@ -523,7 +511,6 @@ class GrammarParser {
     for (std::size_t i = 0; i < symbol.sorts.size(); ++i)
       item.variables.push_back(add_variable(line, bracket.arguments[i], symbol.sorts[i], rule));
     rule.source.push_back(std::move(item));
-    return bracket.name;
   }
 
   /// Returns its place among the variables of the rule.
@@ -546,40 +533,43 @@ class GrammarParser {
   }
 
   TargetItem parse_target_item(const Line& line, const std::string& token, const Texts& source,
-                               const Texts& names) const {
+                               const Rule& rule) const {
     TargetItem result;
     Texts links;
     if (is_bracket(token)) {
       const auto bracket = parse_bracket(line, token);
       links = bracket.sources;
-      result.item = source_item(line, token.substr(0, token.find('>') + 1), bracket.name, source, names);
+      result.item = source_item(line, token.substr(0, token.find('>') + 1), bracket.name, source, rule);
     } else {
       const auto parenthesis = std::min(token.find('('), token.size());
       links = parse_sources(line, token.substr(parenthesis));
       if (links.empty())
-        fail(line, fmt::format("{}({})", token, names[0]), "nothing tells where {} comes from",
+        fail(line, fmt::format("{}({})", token, name_of(rule.source[0])), "nothing tells where {} comes from",
              in_message(token));
       result.words = parse_target_words(line, token.substr(0, parenthesis), target_vowels_);
     }
     for (auto name : links) {
       const bool is_sure = !name.ends_with('?');
       if (!is_sure) name.pop_back();
-      result.links.push_back({source_item(line, '<' + name + '>', name, source, names), is_sure});
+      result.links.push_back({source_item(line, '<' + name + '>', name, source, rule), is_sure});
     }
     return result;
   }
 
+  const std::string& name_of(const Item& item) const { return grammar_.symbols[item.symbol].name; }
+
   /// The item that is written like `token`, or the only one of that name.
   std::size_t source_item(const Line& line, const std::string& token, const std::string& name,
-                          const Texts& source, const Texts& names) const {
+                          const Texts& source, const Rule& rule) const {
     const auto same = std::find(source.begin(), source.end(), token);
     if (same != source.end()) return static_cast<std::size_t>(same - source.begin());
-    const auto count = std::count(names.begin(), names.end(), name);
-    if (count != 1)
-      fail(line, count == 0 ? "what stands on the source side" : "the same variables as there", "{}",
-           count == 0 ? fmt::format("<{}> is on the target side only", name)
-                      : fmt::format("<{}> is {} times on the source side", name, count));
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    const auto has_name = [&](const Item& item) { return name_of(item) == name; };
+    const auto count = std::count_if(rule.source.begin(), rule.source.end(), has_name);
+    if (count == 0) fail(line, "what stands on the source side", "<{}> is on the target side only", name);
+    if (count > 1)
+      fail(line, "the same variables as there", "<{}> is {} times on the source side", name, count);
+    const auto only = std::find_if(rule.source.begin(), rule.source.end(), has_name);
+    return static_cast<std::size_t>(only - rule.source.begin());
   }
 
   /// Every source item becomes one target item, or is linked to another where it has no word of its own.
@@ -594,8 +584,7 @@ class GrammarParser {
       if (uses[i] > 1) fail(line, "once", "{} is {} times on the target side", source[i], uses[i]);
       if (uses[i] == 0 && !is_linked[i])
         fail(line,
-             fmt::format("{}, or a word that comes from it: word({})", source[i],
-                         grammar_.symbols[rule.source[i].symbol].name),
+             fmt::format("{}, or a word that comes from it: word({})", source[i], name_of(rule.source[i])),
              "{} has nothing on the target side", source[i]);
       if (uses[i] == 0 && has_rules_[rule.source[i].symbol])
         fail(line, source[i], "{} has rules and is only linked on the target side", source[i]);
@@ -606,11 +595,10 @@ class GrammarParser {
     constexpr std::string_view valid = "<name>, <name X> or <name X:value value>";
     const auto end = token.find('>');
     if (end == token.npos) fail(line, valid, "{} is not closed", in_message(token));
-    auto words = words_of(token.substr(1, end - 1));
+    const auto words = attn::words_in(std::string_view(token).substr(1, end - 1));
     if (words.empty()) fail(line, valid, "{} has no name", in_message(token));
-    Bracket bracket{words[0], {words.begin() + 1, words.end()}, {}};
-    bracket.sources = parse_sources(line, token.substr(end + 1));
-    return bracket;
+    return {
+        std::string(words[0]), {words.begin() + 1, words.end()}, parse_sources(line, token.substr(end + 1))};
   }
 
   /// Of "(a b?)", or of nothing.
@@ -619,7 +607,8 @@ class GrammarParser {
     if (text.size() < 3 || text.front() != '(' || text.back() != ')')
       fail(line, "(a) or (a b?), names of the source side, with ? where the link is possible only",
            "{} does not tell where a word comes from", in_message(text));
-    return words_of(text.substr(1, text.size() - 2));
+    const auto words = attn::words_in(std::string_view(text).substr(1, text.size() - 2));
+    return {words.begin(), words.end()};
   }
 
   /// The variable and its sort, and its allowed combinations, of "S:plural:animate".
