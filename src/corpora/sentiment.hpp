@@ -44,8 +44,6 @@ class SentimentCorpus {
   std::vector<std::string> vocabulary() const;
 
  private:
-  friend class SentimentReader;
-
   struct SentimentWord {
     std::string text;
     bool is_positive;
