@@ -13,6 +13,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/text_file.hpp"
+#include "corpora/sequences.hpp"
 
 namespace corpora {
 
@@ -370,44 +371,27 @@ GrammarPairs draw_pairs(const Grammar& grammar, attn::Random& random, std::size_
   return pairs;
 }
 
-namespace {
-
-/// After so many repetitions in a row a length is taken to have no further sentence.
-constexpr std::size_t most_repetitions = 1000;
-
-constexpr std::size_t most_reserved = 1'000'000;
-
-struct OpenLength {
-  std::size_t words;
-  std::size_t repetitions = 0;  ///< in a row
-};
-
-std::vector<OpenLength> open_lengths(const Grammar& grammar, std::size_t shortest, std::size_t longest) {
-  std::vector<OpenLength> open;
-  for (const auto length : grammar.lengths())
-    if (length >= shortest && length <= longest) open.push_back({length});
-  return open;
-}
-
-}  // namespace
-
 std::vector<SentencePair> draw_distinct(const Grammar& grammar, attn::Random& random, std::size_t count,
                                         std::size_t shortest, std::size_t longest,
                                         const std::unordered_set<std::string>& excluded) {
-  auto open = open_lengths(grammar, shortest, longest);
+  /// After so many repetitions in a row a length is taken to have no further sentence.
+  constexpr std::size_t most_repetitions = 1000, most_reserved = 1'000'000;
+  auto open = grammar.lengths();
+  std::erase_if(open, [&](std::size_t length) { return length < shortest || length > longest; });
+  std::array<std::size_t, longest_sentence + 1> repetitions{};
   std::vector<SentencePair> pairs;
   std::unordered_set<std::string> drawn;
   pairs.reserve(std::min(count, most_reserved));
   drawn.reserve(std::min(count, most_reserved));
   while (pairs.size() < count && !open.empty()) {
-    const auto index = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(open.size())));
-    auto pair = grammar.draw(random, open[index].words);
+    const auto length = draw_from(random, open);
+    auto pair = grammar.draw(random, length);
     auto text = source_text(pair);
     if (excluded.count(text) == 0 && drawn.insert(std::move(text)).second) {
-      open[index].repetitions = 0;
+      repetitions[length] = 0;
       pairs.push_back(std::move(pair));
-    } else if (++open[index].repetitions == most_repetitions) {
-      open.erase(open.begin() + static_cast<std::ptrdiff_t>(index));
+    } else if (++repetitions[length] == most_repetitions) {
+      std::erase(open, length);
     }
   }
   return pairs;
