@@ -151,12 +151,6 @@ std::vector<Combinations> values_of(const GrammarText& text, const Table& table,
   return values;
 }
 
-std::vector<Combinations> values_of(const Rule& rule) {
-  std::vector<Combinations> values;
-  for (const auto& variable : rule.variables) values.push_back(variable.allowed);
-  return values;
-}
-
 /// The values that the variables of each nonterminal can have with the words that there are, found from the
 /// words up and for each variable by itself. A grammar need not be compiled for others: they lead to no word.
 class PossibleValues {
@@ -168,20 +162,19 @@ class PossibleValues {
     const auto ends = symbols_that_end(text);
     for (bool grows = true; grows;) {
       grows = false;
-      for (const auto& rule : text.rules) {
-        if (!all_end(rule, ends)) continue;
-        auto values = values_of(rule);
-        restrict_to_items(rule, values);
-        grows |= add(rule.symbol, values);
-      }
+      for (const auto& rule : text.rules)
+        if (all_end(rule, ends)) grows |= add(rule.symbol, of(rule));
     }
   }
 
-  /// Leaves of the values of a rule's variables those that each of its items can have.
-  void restrict_to_items(const Rule& rule, std::vector<Combinations>& allowed) const {
+  /// Of a rule's variables: those that each of its items can have.
+  std::vector<Combinations> of(const Rule& rule) const {
+    std::vector<Combinations> values;
+    for (const auto& variable : rule.variables) values.push_back(variable.allowed);
     for (const auto& item : rule.source)
       for (std::size_t i = 0; i < item.variables.size(); ++i)
-        allowed[item.variables[i]] &= values_[item.symbol][i];
+        values[item.variables[i]] &= values_[item.symbol][i];
+    return values;
   }
 
  private:
@@ -218,24 +211,17 @@ class Compiler {
     for (const auto& table : text.tables) tables_of_[table.symbol].push_back(&table);
   }
 
-  CompiledGrammar compile() {
-    find_states();
-    require_every_rule();
-    find_weights();
-    return std::move(grammar_);
-  }
-
-  CompiledGrammar compile_without_weights() {
-    find_states();
+  CompiledGrammar compile(bool with_weights) {
+    grammar_.start = state(text_.start, {});
+    drop_dead_alternatives();
+    if (with_weights) {
+      require_every_rule();
+      find_weights();
+    }
     return std::move(grammar_);
   }
 
  private:
-  void find_states() {
-    grammar_.start = state(text_.start, {});
-    drop_dead_alternatives();
-  }
-
   std::size_t state(std::size_t symbol, const std::vector<Combinations>& allowed) {
     const auto index = grammar_.states.size();
     const auto [known, is_new] = states_[symbol].try_emplace(allowed, index);
@@ -260,11 +246,10 @@ class Compiler {
   }
 
   void add_entries(State& state, const Table& table) {
-    const auto count = count_values(state.allowed);
-    for (const auto& row : table.rows) count_combined(row.line, count);
     std::vector<const Entries*> possible;
     Values values;
     for_each_values(state.allowed, values, [&] {
+      count_combined(table.line, table.rows.size());
       const auto& entries = entries_of(table, values, state.decided_variable);
       if (!entries.empty()) possible.push_back(&entries);
     });
@@ -275,14 +260,6 @@ class Compiler {
         state.entry_weights.push_back(before + 1.0 / static_cast<double>(table.rows.size()));
         state.entries.push_back(*(*entries)[row]);
       }
-  }
-
-  /// Or more than are allowed.
-  static std::size_t count_values(const std::vector<Combinations>& allowed) {
-    std::size_t count = 1;
-    for (const auto combinations : allowed)
-      count = std::min(count * static_cast<std::size_t>(std::popcount(combinations)), most_combined + 1);
-    return count;
   }
 
   /// Calls `work` once for each choice of allowed values, which it finds in `values`, the last one fastest.
@@ -371,10 +348,9 @@ class Compiler {
   }
 
   void add_alternatives(std::size_t index, const Rule& rule) {
-    auto allowed = values_of(rule);
+    auto allowed = possible_.of(rule);
     for (std::size_t i = 0; i < grammar_.states[index].allowed.size(); ++i)
       allowed[i] &= grammar_.states[index].allowed[i];
-    possible_.restrict_to_items(rule, allowed);
     add_combinations(index, rule, 0, allowed);
   }
 
@@ -424,9 +400,8 @@ class Compiler {
       grows = false;
       for (std::size_t i = 0; i < ends.size(); ++i) {
         const auto& alternatives = grammar_.states[i].alternatives;
-        if (ends[i] || std::none_of(alternatives.begin(), alternatives.end(), is_alive)) continue;
-        ends[i] = true;
-        grows = true;
+        if (!ends[i] && std::any_of(alternatives.begin(), alternatives.end(), is_alive))
+          ends[i] = grows = true;
       }
     }
     for (auto& state : grammar_.states)
@@ -452,8 +427,7 @@ class Compiler {
       if (!state.is_table) state.cumulative.resize(longest_sentence + 1);
     }
     for (std::size_t length = 1; length <= longest_sentence; ++length) {
-      is_found_.assign(grammar_.states.size(), false);
-      for (std::size_t i = 0; i < grammar_.states.size(); ++i) find_weight(i, length, total);
+      for (auto& state : grammar_.states) find_weight(state, length, total);
       for (auto& state : grammar_.states)
         for (auto& alternative : state.alternatives)
           for (std::size_t item = 0; item < alternative.states.size(); ++item)
@@ -474,14 +448,12 @@ class Compiler {
   }
 
   /// States with the same number of words depend on each other through rules with a single item only.
-  void find_weight(std::size_t index, std::size_t length, const std::vector<double>& total) {
-    auto& state = grammar_.states[index];
-    if (state.is_table || is_found_[index]) return;
-    is_found_[index] = true;
+  void find_weight(State& state, std::size_t length, const std::vector<double>& total) {
+    if (state.is_table || !state.cumulative[length].empty()) return;
     double sum = 0.0;
     state.cumulative[length].reserve(state.alternatives.size());
     for (const auto& alternative : state.alternatives) {
-      if (alternative.states.size() == 1) find_weight(alternative.states[0], length, total);
+      if (alternative.states.size() == 1) find_weight(grammar_.states[alternative.states[0]], length, total);
       const auto share = alternative.rule->weight / total[state.symbol];
       sum += share * weight(alternative, 0, length);
       state.cumulative[length].push_back(sum);
@@ -495,7 +467,6 @@ class Compiler {
   std::vector<std::vector<const Table*>> tables_of_;
   std::vector<std::map<std::vector<Combinations>, std::size_t>> states_;  ///< by symbol
   std::map<const Table*, std::map<Values, Entries>> entries_;
-  std::vector<bool> is_found_;
   std::size_t combined_ = 0;
   CompiledGrammar grammar_;
 };
@@ -508,7 +479,7 @@ CompiledGrammar compile(const GrammarText& text) {
   checks.require_growth();
   checks.require_reached();
   checks.require_deciders();
-  return Compiler(text).compile();
+  return Compiler(text).compile(true);
 }
 
 GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text) {
@@ -531,7 +502,7 @@ GrammarText only_of(const std::vector<std::string>& words, const GrammarText& te
 }
 
 CompiledGrammar compile_without_weights(const GrammarText& text) {
-  return Compiler(text).compile_without_weights();
+  return Compiler(text).compile(false);
 }
 
 }  // namespace corpora
