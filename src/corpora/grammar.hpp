@@ -51,6 +51,7 @@ struct Symbol {
   std::string name;
   std::size_t line = 0;
   std::vector<std::size_t> sorts;  ///< of its parameters
+  bool has_rules = false;
 };
 
 /// A form of a word: nothing where the file says "-", no words where it says "()".

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -42,6 +43,8 @@ struct Line {
 struct Section {
   Line header;
   std::vector<Line> lines;
+  std::size_t symbol = 0;                 ///< of rules and words, as the next
+  std::vector<Variable> parameters = {};  ///< of the symbol, as they stand here
 };
 
 /// A name in angle brackets with its arguments, and the (…) behind it.
@@ -162,7 +165,7 @@ class GrammarParser {
     for (const auto read :
          {&GrammarParser::read_declarations, &GrammarParser::read_shape, &GrammarParser::read_symbol,
           &GrammarParser::read_words, &GrammarParser::read_rules})
-      for (const auto& section : sections_) (this->*read)(section);
+      for (auto& section : sections_) (this->*read)(section);
     find_start();
     return std::move(grammar_);
   }
@@ -174,7 +177,7 @@ class GrammarParser {
     grammar_.fail(line.number, fmt::format(problem, std::forward<Args>(args)...), valid);
   }
 
-  void read_declarations(const Section& section) {
+  void read_declarations(Section& section) {
     const auto& tokens = section.header.tokens;
     if (begins_rules(section) || begins_words(section)) {
       if (tokens.size() > 2 || (begins_rules(section) && tokens.size() > 1))
@@ -320,7 +323,7 @@ class GrammarParser {
 
   void find_start() {
     const auto start = symbols_.find("sentence");
-    if (start == symbols_.end() || !has_rules_[start->second])
+    if (start == symbols_.end() || !grammar_.symbols[start->second].has_rules)
       throw attn::Error(
           fmt::format("{} has no section <sentence>; valid: rules that begin there", grammar_.file_name));
     grammar_.start = start->second;
@@ -328,7 +331,7 @@ class GrammarParser {
     if (!symbol.sorts.empty()) grammar_.fail(symbol.line, "<sentence> has variables", "<sentence>");
   }
 
-  void read_shape(const Section& section) {
+  void read_shape(Section& section) {
     if (begins_rules(section) || begins_words(section) || section.header.tokens.size() != 2) return;
     constexpr std::string_view valid =
         "category NAME, category CONDITION … = NAME …, source CONDITION …, target CONDITION … and decides, "
@@ -362,20 +365,19 @@ class GrammarParser {
     return categories;
   }
 
-  void read_words(const Section& section) {
+  void read_words(Section& section) {
     if (!begins_words(section)) return;
     const auto& header = section.header;
-    const auto bracket = parse_bracket(header, header.tokens[1]);
     const auto place =
         place_of(header, grammar_.shapes, header.tokens[0], "shape", "those of sections shape NAME");
     const auto& shape = grammar_.shapes[place];
-    Table table{header.number, symbols_.at(bracket.name), place, {}, {}};
-    for (const auto& argument : bracket.arguments)
-      table.allowed.push_back(parse_variable(header, argument).allowed);
+    Table table{header.number, section.symbol, place, {}, {}};
+    for (const auto& parameter : section.parameters) table.allowed.push_back(parameter.allowed);
     if (shape.decides) {
       const auto& sorts = grammar_.symbols[table.symbol].sorts;
       if (sorts.size() != 1)
-        fail(header, "one variable", "the words of <{}> decide {} variables", bracket.name, sorts.size());
+        fail(header, "one variable", "the words of <{}> decide {} variables",
+             grammar_.symbols[table.symbol].name, sorts.size());
       grammar_.sorts[sorts[0]].is_decided = true;
     }
     for (const auto& line : section.lines) table.rows.push_back(parse_row(line, shape));
@@ -434,22 +436,20 @@ class GrammarParser {
     return words;
   }
 
-  void read_symbol(const Section& section) {
+  void read_symbol(Section& section) {
     if (!begins_rules(section) && !begins_words(section)) return;
     const auto& line = section.header;
     const auto bracket = parse_bracket(line, line.tokens.back());
-    Symbol symbol{bracket.name, line.number, {}};
-    for (const auto& argument : bracket.arguments)
-      symbol.sorts.push_back(parse_variable(line, argument).sort);
-    const auto known = symbols_.find(symbol.name);
-    if (known == symbols_.end()) {
-      symbols_.emplace(symbol.name, grammar_.symbols.size());
-      has_rules_.push_back(begins_rules(section));
-      grammar_.symbols.push_back(std::move(symbol));
-      return;
+    Symbol symbol{bracket.name, line.number, {}, begins_rules(section)};
+    for (const auto& argument : bracket.arguments) {
+      const auto& variable = section.parameters.emplace_back(parse_variable(line, argument));
+      symbol.sorts.push_back(variable.sort);
     }
-    const auto& first = grammar_.symbols[known->second];
-    if (has_rules_[known->second] || begins_rules(section))
+    const auto [known, is_new] = symbols_.emplace(symbol.name, grammar_.symbols.size());
+    section.symbol = known->second;
+    if (is_new) return grammar_.symbols.push_back(std::move(symbol));
+    const auto& first = grammar_.symbols[section.symbol];
+    if (first.has_rules || symbol.has_rules)
       fail(line, "one section for the rules of a nonterminal, or several tables of words",
            "<{}> begins on line {} already", symbol.name, first.line);
     if (first.sorts != symbol.sorts)
@@ -457,23 +457,17 @@ class GrammarParser {
            first.line);
   }
 
-  void read_rules(const Section& section) {
+  void read_rules(Section& section) {
     if (!begins_rules(section)) return;
-    const auto bracket = parse_bracket(section.header, section.header.tokens[0]);
-    std::vector<Variable> parameters;
-    for (const auto& argument : bracket.arguments) {
-      const auto variable = parse_variable(section.header, argument);
-      if (std::any_of(parameters.begin(), parameters.end(),
-                      [&](const Variable& other) { return other.name == variable.name; }))
-        fail(section.header, "another variable", "{} stands there twice", variable.name);
-      parameters.push_back(variable);
-    }
-    for (const auto& line : section.lines)
-      grammar_.rules.push_back(parse_rule(line, symbols_.at(bracket.name), parameters));
+    std::set<std::string> names;
+    for (const auto& parameter : section.parameters)
+      if (!names.insert(parameter.name).second)
+        fail(section.header, "another variable", "{} stands there twice", parameter.name);
+    for (const auto& line : section.lines) grammar_.rules.push_back(parse_rule(line, section));
   }
 
-  Rule parse_rule(const Line& line, std::size_t symbol, const std::vector<Variable>& parameters) {
-    Rule rule{line.number, 1.0, symbol, parameters, {}, {}};
+  Rule parse_rule(const Line& line, const Section& section) const {
+    Rule rule{line.number, 1.0, section.symbol, section.parameters, {}, {}};
     auto tokens = line.tokens;
     if (const auto weight = attn::parse_number(tokens[0])) {
       if (!(*weight > 0)) fail(line, "a weight above 0", "the weight is {}", tokens[0]);
@@ -586,7 +580,7 @@ class GrammarParser {
         fail(line,
              fmt::format("{}, or a word that comes from it: word({})", source[i], name_of(rule.source[i])),
              "{} has nothing on the target side", source[i]);
-      if (uses[i] == 0 && has_rules_[rule.source[i].symbol])
+      if (uses[i] == 0 && grammar_.symbols[rule.source[i].symbol].has_rules)
         fail(line, source[i], "{} has rules and is only linked on the target side", source[i]);
     }
   }
@@ -646,7 +640,6 @@ class GrammarParser {
   std::map<std::string, std::pair<std::size_t, Condition>> named_conditions_;
   std::map<std::string, std::size_t> variables_;  ///< their sorts
   std::map<std::string, std::size_t> symbols_;
-  std::vector<bool> has_rules_;
   std::u32string source_vowels_;
   std::u32string target_vowels_;
 };
