@@ -57,7 +57,13 @@ class Checks {
 
   void require_reached() const {
     std::vector<bool> is_reached(text_.symbols.size(), false);
-    reach(text_.start, is_reached);
+    is_reached[text_.start] = true;
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const auto& rule : text_.rules)
+        for (const auto& item : rule.source)
+          if (is_reached[rule.symbol] && !is_reached[item.symbol]) is_reached[item.symbol] = grows = true;
+    }
     for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol)
       if (!is_reached[symbol])
         text_.fail(text_.symbols[symbol].line,
@@ -100,13 +106,6 @@ class Checks {
       follow_single_items(next, marks);
     }
     marks[symbol] = done;
-  }
-
-  void reach(std::size_t symbol, std::vector<bool>& is_reached) const {
-    if (is_reached[symbol]) return;
-    is_reached[symbol] = true;
-    for (const auto* rule : rules_of_[symbol])
-      for (const auto& item : rule->source) reach(item.symbol, is_reached);
   }
 
   /// How many items of the rule decide a variable.

@@ -19,33 +19,19 @@ namespace corpora {
 
 namespace {
 
-/// Decides how a sentence is derived. `first` is the place of a piece's first word in the sentence.
-class Choices {
- public:
-  virtual ~Choices() = default;
-
-  /// An index into the state's alternatives for a piece of `length` words.
-  virtual std::size_t alternative(const State& state, std::size_t first, std::size_t length) = 0;
-
-  /// How many of the `length` words of the items from `item` on the item itself has.
-  virtual std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t first,
-                                 std::size_t length) = 0;
-
-  /// An index into the state's entries.
-  virtual std::size_t entry(const State& state, std::size_t first) = 0;
-};
-
-/// By the weights of the grammar.
-class RandomChoices final : public Choices {
+/// Choices decide how a sentence is derived. These are made by the weights of the grammar.
+class RandomChoices {
  public:
   RandomChoices(const CompiledGrammar& grammar, attn::Random& random) : grammar_(grammar), random_(random) {}
 
-  std::size_t alternative(const State& state, std::size_t, std::size_t length) override {
+  /// An index into the state's alternatives for a piece of `length` words. Where it begins tells the weights
+  /// nothing, here and below.
+  std::size_t alternative(const State& state, std::size_t, std::size_t length) {
     return draw_index(state.cumulative[length]);
   }
 
-  std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t,
-                         std::size_t length) override {
+  /// How many of the `length` words of the items from `item` on the item itself has.
+  std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t, std::size_t length) {
     if (item + 1 == alternative.states.size()) return length;
     const auto& state = grammar_.states[alternative.states[item]];
     if (state.is_table) return 1;
@@ -62,7 +48,8 @@ class RandomChoices final : public Choices {
     return possible;
   }
 
-  std::size_t entry(const State& state, std::size_t) override { return draw_index(state.entry_weights); }
+  /// An index into the state's entries.
+  std::size_t entry(const State& state, std::size_t) { return draw_index(state.entry_weights); }
 
  private:
   /// An index into weights that each contain all before them.
@@ -78,7 +65,7 @@ class RandomChoices final : public Choices {
 };
 
 /// Those that lead to a given sentence, the first of the grammar where there are several.
-class GivenWords final : public Choices {
+class GivenWords {
  public:
   GivenWords(const CompiledGrammar& grammar, const std::vector<std::string>& words)
       : grammar_(grammar),
@@ -88,23 +75,25 @@ class GivenWords final : public Choices {
   /// Whether any choices lead to the sentence. Where none do, the others must not be asked.
   bool has_derivation() { return fits(grammar_.start, 0, words_.size()); }
 
-  std::size_t alternative(const State& state, std::size_t first, std::size_t length) override {
+  std::size_t alternative(const State& state, std::size_t first, std::size_t length) {
     std::size_t index = 0;
-    while (!items_fit(state.alternatives[index], 0, first, length)) ++index;
+    while (own_length(state.alternatives[index], 0, first, length) == 0) ++index;
     return index;
   }
 
+  /// 0 where the items do not fit.
   std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t first,
-                         std::size_t length) override {
-    if (item + 1 == alternative.states.size()) return length;
-    std::size_t own = 1;
-    while (!fits(alternative.states[item], first, own) ||
-           !items_fit(alternative, item + 1, first + own, length - own))
-      ++own;
-    return own;
+                         std::size_t length) {
+    const auto items_after = alternative.states.size() - item - 1;
+    if (items_after == 0) return fits(alternative.states[item], first, length) ? length : 0;
+    for (std::size_t own = 1; own + items_after <= length; ++own)
+      if (fits(alternative.states[item], first, own) &&
+          own_length(alternative, item + 1, first + own, length - own) > 0)
+        return own;
+    return 0;
   }
 
-  std::size_t entry(const State& state, std::size_t first) override {
+  std::size_t entry(const State& state, std::size_t first) {
     const auto found =
         std::find_if(state.entries.begin(), state.entries.end(), [&](const LexicalEntry& entry) {
           return entry.source->text == words_[first] || entry.source->before_vowel == words_[first];
@@ -120,19 +109,8 @@ class GivenWords final : public Choices {
     if (known_[place] < 0)
       known_[place] = std::any_of(
           state.alternatives.begin(), state.alternatives.end(),
-          [&](const Alternative& alternative) { return items_fit(alternative, 0, first, length); });
+          [&](const Alternative& alternative) { return own_length(alternative, 0, first, length) > 0; });
     return known_[place] == 1;
-  }
-
-  bool items_fit(const Alternative& alternative, std::size_t item, std::size_t first, std::size_t length) {
-    const auto items_left = alternative.states.size() - item;
-    if (length < items_left) return false;
-    if (items_left == 1) return fits(alternative.states[item], first, length);
-    for (std::size_t own = 1; own + items_left - 1 <= length; ++own)
-      if (fits(alternative.states[item], first, own) &&
-          items_fit(alternative, item + 1, first + own, length - own))
-        return true;
-    return false;
   }
 
   const CompiledGrammar& grammar_;
@@ -141,6 +119,7 @@ class GivenWords final : public Choices {
 };
 
 /// How a sentence is derived, which tells both its sides.
+template <class Choices>
 class Derivation {
  public:
   Derivation(const GrammarText& text, const CompiledGrammar& grammar, Choices& choices, std::size_t length)
@@ -255,10 +234,8 @@ class Derivation {
   }
 
   std::size_t nouns_between(std::size_t a, std::size_t b) const {
-    const auto [first, last] = std::minmax(a, b);
     std::size_t count = 0;
-    for (auto i = first + 1; i < last; ++i)
-      if (words_[i].decides) ++count;
+    for (auto i = std::min(a, b) + 1; i < std::max(a, b); ++i) count += words_[i].decides;
     return count;
   }
 

@@ -112,10 +112,9 @@ LabelledSentence SentimentCorpus::draw(attn::Random& random) const {
 
 LabelledSentence SentimentCorpus::draw_unseen_pair(attn::Random& random) const {
   const bool is_positive = draw_once_in(random, 2);
-  ClauseParts parts;
-  parts.word = &draw_from(random, words_[!is_positive]);
-  parts.negator = lists_.at("negators")[parts.word->unseen_negator];
-  return with_or_without_contrast(random, draw_parts_around(random, std::move(parts)));
+  const auto& word = draw_from(random, words_[!is_positive]);
+  const auto& negator = lists_.at("negators")[word.unseen_negator];
+  return with_or_without_contrast(random, draw_around(random, word, negator, ""));
 }
 
 std::vector<std::string> SentimentCorpus::vocabulary() const {
@@ -124,32 +123,6 @@ std::vector<std::string> SentimentCorpus::vocabulary() const {
     for (const auto& entry : entries)
       for (const auto& word : attn::split(entry, ' ')) words.insert(word);
   return {words.begin(), words.end()};
-}
-
-LabelledSentence SentimentCorpus::clause(const ClauseParts& parts) {
-  LabelledSentence sentence;
-  auto& words = sentence.words;
-  words = parts.word->is_verb          ? Words{parts.viewer, "would"}
-          : parts.has_word_before_noun ? Words{"it", "was"}
-                                       : Words{"the", parts.noun, "was"};
-  if (!parts.negator.empty()) sentence.negator = words.size();
-  const auto append = [&](const std::string& phrase) {
-    if (phrase.empty()) return;
-    for (auto& word : attn::split(phrase, ' ')) words.push_back(std::move(word));
-  };
-  append(parts.negator);
-  append(parts.aside);
-  if (parts.has_word_before_noun) {
-    const char next = (parts.intensifier.empty() ? parts.word->text : parts.intensifier).front();
-    words.push_back(std::string_view("aeiou").find(next) != std::string_view::npos ? "an" : "a");
-  }
-  append(parts.intensifier);
-  sentence.sentiment_word = words.size();
-  words.push_back(parts.word->text);
-  if (parts.word->is_verb) words.push_back("the");
-  if (parts.word->is_verb || parts.has_word_before_noun) words.push_back(parts.noun);
-  sentence.is_positive = parts.word->is_positive != sentence.negator.has_value();
-  return sentence;
 }
 
 LabelledSentence SentimentCorpus::with_or_without_contrast(attn::Random& random,
@@ -167,25 +140,45 @@ LabelledSentence SentimentCorpus::with_or_without_contrast(attn::Random& random,
 
 LabelledSentence SentimentCorpus::draw_clause(attn::Random& random, bool is_positive) const {
   const bool is_negated = draw_once_in(random, 2);
-  ClauseParts parts;
-  parts.word = &draw_from(random, words_[is_positive != is_negated]);
+  const auto& word = draw_from(random, words_[is_positive != is_negated]);
   if (is_negated) {
-    const auto seen = draw_index(random, lists_.at("negators").size() - 1);
-    parts.negator = lists_.at("negators")[seen < parts.word->unseen_negator ? seen : seen + 1];
-  } else if (!parts.word->is_verb && draw_once_in(random, 2)) {
-    parts.intensifier = draw_from(random, lists_.at("intensifiers"));
+    const auto& negators = lists_.at("negators");
+    const auto seen = draw_index(random, negators.size() - 1);
+    return draw_around(random, word, negators[seen < word.unseen_negator ? seen : seen + 1], "");
   }
-  return draw_parts_around(random, std::move(parts));
+  const bool is_intensified = !word.is_verb && draw_once_in(random, 2);
+  return draw_around(random, word, "", is_intensified ? draw_from(random, lists_.at("intensifiers")) : "");
 }
 
-LabelledSentence SentimentCorpus::draw_parts_around(attn::Random& random, ClauseParts parts) const {
-  if (draw_once_in(random, 3)) parts.aside = draw_from(random, lists_.at("asides"));
-  parts.noun = draw_from(random, lists_.at("nouns"));
-  if (parts.word->is_verb)
-    parts.viewer = draw_from(random, lists_.at("viewers"));
-  else
-    parts.has_word_before_noun = draw_once_in(random, 2);
-  return clause(parts);
+LabelledSentence SentimentCorpus::draw_around(attn::Random& random, const SentimentWord& word,
+                                              const std::string& negator,
+                                              const std::string& intensifier) const {
+  const auto aside = draw_once_in(random, 3) ? draw_from(random, lists_.at("asides")) : "";
+  const auto& noun = draw_from(random, lists_.at("nouns"));
+  const auto viewer = word.is_verb ? draw_from(random, lists_.at("viewers")) : "";
+  const bool is_before_noun = !word.is_verb && draw_once_in(random, 2);
+  LabelledSentence sentence;
+  auto& words = sentence.words;
+  words = word.is_verb     ? Words{viewer, "would"}
+          : is_before_noun ? Words{"it", "was"}
+                           : Words{"the", noun, "was"};
+  if (!negator.empty()) sentence.negator = words.size();
+  const auto append = [&](std::string_view phrase) {
+    for (const auto one : attn::words_in(phrase)) words.emplace_back(one);
+  };
+  append(negator);
+  append(aside);
+  if (is_before_noun) {
+    const char next = (intensifier.empty() ? word.text : intensifier).front();
+    append(std::string_view("aeiou").find(next) != std::string_view::npos ? "an" : "a");
+  }
+  append(intensifier);
+  sentence.sentiment_word = words.size();
+  append(word.text);
+  if (word.is_verb) append("the");
+  if (word.is_verb || is_before_noun) append(noun);
+  sentence.is_positive = word.is_positive != sentence.negator.has_value();
+  return sentence;
 }
 
 }  // namespace corpora

@@ -21,18 +21,14 @@ bool is_vowel(char letter) {
   return vowels.find(letter) != vowels.npos;
 }
 
-bool ends_with(std::string_view word, std::string_view ending) {
-  return word.size() > ending.size() && word.substr(word.size() - ending.size()) == ending;
+/// With any of the endings, and something before it.
+template <class... Endings>
+bool ends_with(std::string_view word, const Endings&... endings) {
+  return ((word.size() > std::string_view(endings).size() && word.ends_with(endings)) || ...);
 }
 
 std::string without(std::string_view word, std::size_t letters) {
   return std::string(word.substr(0, word.size() - letters));
-}
-
-bool hisses(std::string_view word) {
-  for (const auto* ending : {"s", "x", "z", "ch", "sh"})
-    if (ends_with(word, ending)) return true;
-  return false;
 }
 
 bool ends_with_consonant_and_y(std::string_view word) {
@@ -176,7 +172,7 @@ std::vector<Reading> Lexicon::guessed_readings(std::string_view word) const {
   const auto small = lower(word);
   if (!small.empty() && small.front() >= '0' && small.front() <= '9')
     return {{"number", small, "", Form::base, 1}};
-  const auto ends = [&](auto... endings) { return (ends_with(small, endings) || ...); };
+  const auto ends = [&](auto... endings) { return ends_with(small, endings...); };
   if (ends("ly")) return {{"adverb", small, "", Form::base, 1}};
   if (ends("ous", "ful", "ive", "able", "ible", "less", "ish", "ic", "al", "ary"))
     return {{"adjective", small, "-", Form::base, 1}};
@@ -191,14 +187,14 @@ std::vector<Reading> Lexicon::guessed_readings(std::string_view word) const {
 
 std::string plural_of(const std::string& noun) {
   if (ends_with_consonant_and_y(noun)) return without(noun, 1) + "ies";
-  return noun + (hisses(noun) ? "es" : "s");
+  return noun + (ends_with(noun, "s", "x", "z", "ch", "sh") ? "es" : "s");
 }
 
 std::string form_of(const std::string& verb, Form form) {
   if (form == Form::third_person) return ends_with(verb, "o") ? verb + "es" : plural_of(verb);
   if (form == Form::gerund) {
     if (ends_with(verb, "ie")) return without(verb, 2) + "ying";
-    const bool drops_e = ends_with(verb, "e") && !ends_with(verb, "ee") && !ends_with(verb, "ye");
+    const bool drops_e = ends_with(verb, "e") && !ends_with(verb, "ee", "ye");
     return (drops_e ? without(verb, 1) : doubles_last(verb) ? verb + verb.back() : verb) + "ing";
   }
   if (form == Form::past) {
