@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "attn/random/random.hpp"
@@ -142,6 +143,11 @@ void Lexicon::add_regular(std::vector<Reading>& found, const std::string& word) 
 }
 
 std::vector<Reading> Lexicon::readings(std::string_view word) const {
+  const auto share_out = [](auto begin, auto end, double whole) {
+    const auto all = std::accumulate(begin, end, 0.0,
+                                     [](double sum, const Reading& reading) { return sum + reading.share; });
+    std::for_each(begin, end, [&](Reading& reading) { reading.share = whole * reading.share / all; });
+  };
   const auto small = lower(word);
   std::vector<Reading> found;
   add_listed(found, small);
@@ -149,20 +155,15 @@ std::vector<Reading> Lexicon::readings(std::string_view word) const {
       std::any_of(found.begin(), found.end(), [](const Reading& reading) { return reading.is_function(); });
   if (is_function_word) {  // "does" is no form of a deer, "like" seldom a verb
     const auto is_by_hand = [](const Reading& reading) { return reading.kind.empty() && reading.share == 1; };
-    std::stable_partition(found.begin(), found.end(), is_by_hand);
-    const auto by_hand = static_cast<double>(std::count_if(found.begin(), found.end(), is_by_hand));
-    double rest = 0;
-    for (const auto& reading : found) rest += is_by_hand(reading) ? 0 : reading.share;
-    for (auto& reading : found)
-      reading.share = is_by_hand(reading) ? (rest > 0 ? 0.7 : 1.0) / by_hand : 0.3 * reading.share / rest;
+    const auto rest = std::stable_partition(found.begin(), found.end(), is_by_hand);
+    share_out(found.begin(), rest, rest == found.end() ? 1.0 : 0.7);
+    share_out(rest, found.end(), 0.3);
     return found;
   }
   add_regular(found, small);
   std::stable_sort(found.begin(), found.end(),
                    [](const Reading& a, const Reading& b) { return a.share > b.share; });
-  double all = 0;
-  for (const auto& reading : found) all += reading.share;
-  for (auto& reading : found) reading.share /= all;
+  share_out(found.begin(), found.end(), 1.0);
   return found;
 }
 
