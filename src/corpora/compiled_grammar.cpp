@@ -35,9 +35,7 @@ std::vector<bool> symbols_that_end(const GrammarText& text) {
 /// variable stands for what a noun decides there is exactly one such noun.
 class Checks {
  public:
-  explicit Checks(const GrammarText& text) : text_(text), rules_of_(text.symbols.size()) {
-    for (const auto& rule : text.rules) rules_of_[rule.symbol].push_back(&rule);
-  }
+  explicit Checks(const GrammarText& text) : text_(text) {}
 
   void require_ends() const {
     const auto ends = symbols_that_end(text_);
@@ -51,19 +49,16 @@ class Checks {
   }
 
   void require_growth() const {
-    std::vector<std::size_t> marks(text_.symbols.size(), unseen);
-    for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol) follow_single_items(symbol, marks);
+    for (auto rule = text_.rules.rbegin(); rule != text_.rules.rend(); ++rule)
+      if (const auto next = rule->source[0].symbol;
+          rule->source.size() == 1 && reached_from(next, 1)[rule->symbol])
+        text_.fail(rule->line,
+                   fmt::format("{} leads back to itself without a word more", text_.written(next)),
+                   "a rule with another nonterminal beside it");
   }
 
   void require_reached() const {
-    std::vector<bool> is_reached(text_.symbols.size(), false);
-    is_reached[text_.start] = true;
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (const auto& rule : text_.rules)
-        for (const auto& item : rule.source)
-          if (is_reached[rule.symbol] && !is_reached[item.symbol]) is_reached[item.symbol] = grows = true;
-    }
+    const auto is_reached = reached_from(text_.start);
     for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol)
       if (!is_reached[symbol])
         text_.fail(text_.symbols[symbol].line,
@@ -91,21 +86,19 @@ class Checks {
   }
 
  private:
-  static constexpr std::size_t unseen = 0, open = 1, done = 2;
-
-  void follow_single_items(std::size_t symbol, std::vector<std::size_t>& marks) const {
-    if (marks[symbol] == done) return;
-    marks[symbol] = open;
-    for (const auto* rule : rules_of_[symbol]) {
-      if (rule->source.size() != 1) continue;
-      const auto next = rule->source[0].symbol;
-      if (marks[next] == open)
-        text_.fail(rule->line,
-                   fmt::format("{} leads back to itself without a word more", text_.written(next)),
-                   "a rule with another nonterminal beside it");
-      follow_single_items(next, marks);
+  /// For each symbol whether rules of at most so many items lead to it from that one, which counts itself.
+  std::vector<bool> reached_from(std::size_t symbol, std::size_t most_items = ~std::size_t{0}) const {
+    std::vector<bool> is_reached(text_.symbols.size(), false);
+    is_reached[symbol] = true;
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const auto& rule : text_.rules) {
+        if (!is_reached[rule.symbol] || rule.source.size() > most_items) continue;
+        for (const auto& item : rule.source)
+          if (!is_reached[item.symbol]) is_reached[item.symbol] = grows = true;
+      }
     }
-    marks[symbol] = done;
+    return is_reached;
   }
 
   /// How many items of the rule decide a variable.
@@ -131,9 +124,7 @@ class Checks {
   }
 
   const GrammarText& text_;
-  std::vector<std::vector<const Rule*>> rules_of_;
-  std::vector<std::vector<bool>>
-      decided_;  ///< of each nonterminal's parameters: whether one of its words decides it
+  std::vector<std::vector<bool>> decided_;  ///< by symbol and parameter: whether a word of it decides
 };
 
 /// By parameter, each by itself.

@@ -139,7 +139,9 @@ class Derivation {
       SourceWord word{form_before(*entry.source, next), *entry.category, entry.gloss, std::nullopt};
       if (words_[i].referent) {
         word.controller = deciders_[*words_[i].referent];
-        word.nouns_between = nouns_between(i, *word.controller);
+        const auto [first, last] = std::minmax(i, *word.controller);
+        for (auto between = first + 1; between < last; ++between)
+          word.nouns_between += words_[between].decides;
       }
       pair.source.push_back(std::move(word));
     }
@@ -231,12 +233,6 @@ class Derivation {
             target.links.push_back({source, i, link.is_sure});
       }
     }
-  }
-
-  std::size_t nouns_between(std::size_t a, std::size_t b) const {
-    std::size_t count = 0;
-    for (auto i = std::min(a, b) + 1; i < std::max(a, b); ++i) count += words_[i].decides;
-    return count;
   }
 
   const GrammarText& text_;
