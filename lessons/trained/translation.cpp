@@ -205,8 +205,8 @@ std::optional<corpora::SentencePair> gold_pair(const std::vector<std::string>& s
 }
 
 std::optional<corpora::SentencePair> gold_pair(const std::vector<std::string>& source) {
-  static const corpora::GrammarFile grammar(attn::data_folder("corpora") + "/english-french.grammar");
-  return grammar.translate(source);
+  static const auto grammar = corpora::load_grammar(attn::data_folder("corpora") + "/english-french.grammar");
+  return corpora::translate(grammar, source);
 }
 
 std::vector<std::set<std::size_t>> gold_links(const corpora::SentencePair& pair) {

@@ -35,9 +35,7 @@ std::vector<bool> symbols_that_end(const GrammarText& text) {
 /// variable stands for what a noun decides there is exactly one such noun.
 class Checks {
  public:
-  explicit Checks(const GrammarText& text) : text_(text), rules_of_(text.symbols.size()) {
-    for (const auto& rule : text.rules) rules_of_[rule.symbol].push_back(&rule);
-  }
+  explicit Checks(const GrammarText& text) : text_(text) {}
 
   void require_ends() const {
     const auto ends = symbols_that_end(text_);
@@ -51,13 +49,16 @@ class Checks {
   }
 
   void require_growth() const {
-    std::vector<std::size_t> marks(text_.symbols.size(), unseen);
-    for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol) follow_single_items(symbol, marks);
+    for (auto rule = text_.rules.rbegin(); rule != text_.rules.rend(); ++rule)
+      if (const auto next = rule->source[0].symbol;
+          rule->source.size() == 1 && reached_from(next, 1)[rule->symbol])
+        text_.fail(rule->line,
+                   fmt::format("{} leads back to itself without a word more", text_.written(next)),
+                   "a rule with another nonterminal beside it");
   }
 
   void require_reached() const {
-    std::vector<bool> is_reached(text_.symbols.size(), false);
-    reach(text_.start, is_reached);
+    const auto is_reached = reached_from(text_.start);
     for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol)
       if (!is_reached[symbol])
         text_.fail(text_.symbols[symbol].line,
@@ -85,28 +86,19 @@ class Checks {
   }
 
  private:
-  static constexpr std::size_t unseen = 0, open = 1, done = 2;
-
-  void follow_single_items(std::size_t symbol, std::vector<std::size_t>& marks) const {
-    if (marks[symbol] == done) return;
-    marks[symbol] = open;
-    for (const auto* rule : rules_of_[symbol]) {
-      if (rule->source.size() != 1) continue;
-      const auto next = rule->source[0].symbol;
-      if (marks[next] == open)
-        text_.fail(rule->line,
-                   fmt::format("{} leads back to itself without a word more", text_.written(next)),
-                   "a rule with another nonterminal beside it");
-      follow_single_items(next, marks);
-    }
-    marks[symbol] = done;
-  }
-
-  void reach(std::size_t symbol, std::vector<bool>& is_reached) const {
-    if (is_reached[symbol]) return;
+  /// For each symbol whether rules of at most so many items lead to it from that one, which counts itself.
+  std::vector<bool> reached_from(std::size_t symbol, std::size_t most_items = ~std::size_t{0}) const {
+    std::vector<bool> is_reached(text_.symbols.size(), false);
     is_reached[symbol] = true;
-    for (const auto* rule : rules_of_[symbol])
-      for (const auto& item : rule->source) reach(item.symbol, is_reached);
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const auto& rule : text_.rules) {
+        if (!is_reached[rule.symbol] || rule.source.size() > most_items) continue;
+        for (const auto& item : rule.source)
+          if (!is_reached[item.symbol]) is_reached[item.symbol] = grows = true;
+      }
+    }
+    return is_reached;
   }
 
   /// How many items of the rule decide a variable.
@@ -132,25 +124,20 @@ class Checks {
   }
 
   const GrammarText& text_;
-  std::vector<std::vector<const Rule*>> rules_of_;
-  std::vector<std::vector<bool>>
-      decided_;  ///< of each nonterminal's parameters: whether one of its words decides it
+  std::vector<std::vector<bool>> decided_;  ///< by symbol and parameter: whether a word of it decides
 };
 
+/// By parameter, each by itself.
 std::vector<Combinations> values_of(const GrammarText& text, const Table& table, const Row& row) {
+  auto condition = row.condition;
   std::vector<Combinations> values;
   for (std::size_t i = 0; i < table.allowed.size(); ++i) {
-    values.push_back(0);
-    for (std::size_t value = 0; value < most_combinations; ++value)
-      if ((table.allowed[i] >> value & 1) != 0 && text.satisfies(table.symbol, i, value, row.condition))
-        values.back() |= Combinations{1} << value;
+    const auto& sort = text.sorts[text.symbols[table.symbol].sorts[i]];
+    auto& its = values.emplace_back(0);
+    for (std::size_t value = 0; value < sort.combinations.size(); ++value)
+      if (satisfies(sort.combinations[value], condition)) its |= table.allowed[i] & Combinations{1} << value;
+    for (const auto feature : sort.features) condition |= text.features[feature].all;
   }
-  return values;
-}
-
-std::vector<Combinations> values_of(const Rule& rule) {
-  std::vector<Combinations> values;
-  for (const auto& variable : rule.variables) values.push_back(variable.allowed);
   return values;
 }
 
@@ -165,20 +152,19 @@ class PossibleValues {
     const auto ends = symbols_that_end(text);
     for (bool grows = true; grows;) {
       grows = false;
-      for (const auto& rule : text.rules) {
-        if (!all_end(rule, ends)) continue;
-        auto values = values_of(rule);
-        restrict_to_items(rule, values);
-        grows |= add(rule.symbol, values);
-      }
+      for (const auto& rule : text.rules)
+        if (all_end(rule, ends)) grows |= add(rule.symbol, of(rule));
     }
   }
 
-  /// Leaves of the values of a rule's variables those that each of its items can have.
-  void restrict_to_items(const Rule& rule, std::vector<Combinations>& allowed) const {
+  /// Of a rule's variables: those that each of its items can have.
+  std::vector<Combinations> of(const Rule& rule) const {
+    std::vector<Combinations> values;
+    for (const auto& variable : rule.variables) values.push_back(variable.allowed);
     for (const auto& item : rule.source)
       for (std::size_t i = 0; i < item.variables.size(); ++i)
-        allowed[item.variables[i]] &= values_[item.symbol][i];
+        values[item.variables[i]] &= values_[item.symbol][i];
+    return values;
   }
 
  private:
@@ -215,24 +201,17 @@ class Compiler {
     for (const auto& table : text.tables) tables_of_[table.symbol].push_back(&table);
   }
 
-  CompiledGrammar compile() {
-    find_states();
-    require_every_rule();
-    find_weights();
-    return std::move(grammar_);
-  }
-
-  CompiledGrammar compile_without_weights() {
-    find_states();
+  CompiledGrammar compile(bool with_weights) {
+    grammar_.start = state(text_.start, {});
+    drop_dead_alternatives();
+    if (with_weights) {
+      require_every_rule();
+      find_weights();
+    }
     return std::move(grammar_);
   }
 
  private:
-  void find_states() {
-    grammar_.start = state(text_.start, {});
-    drop_dead_alternatives();
-  }
-
   std::size_t state(std::size_t symbol, const std::vector<Combinations>& allowed) {
     const auto index = grammar_.states.size();
     const auto [known, is_new] = states_[symbol].try_emplace(allowed, index);
@@ -257,11 +236,10 @@ class Compiler {
   }
 
   void add_entries(State& state, const Table& table) {
-    const auto count = count_values(state.allowed);
-    for (const auto& row : table.rows) count_combined(row.line, count);
     std::vector<const Entries*> possible;
     Values values;
     for_each_values(state.allowed, values, [&] {
+      count_combined(table.line, table.rows.size());
       const auto& entries = entries_of(table, values, state.decided_variable);
       if (!entries.empty()) possible.push_back(&entries);
     });
@@ -272,14 +250,6 @@ class Compiler {
         state.entry_weights.push_back(before + 1.0 / static_cast<double>(table.rows.size()));
         state.entries.push_back(*(*entries)[row]);
       }
-  }
-
-  /// Or more than are allowed.
-  static std::size_t count_values(const std::vector<Combinations>& allowed) {
-    std::size_t count = 1;
-    for (const auto combinations : allowed)
-      count = std::min(count * static_cast<std::size_t>(std::popcount(combinations)), most_combined + 1);
-    return count;
   }
 
   /// Calls `work` once for each choice of allowed values, which it finds in `values`, the last one fastest.
@@ -308,7 +278,7 @@ class Compiler {
     if (known != entries_of_table.end()) return known->second;
     if (!decided) return entries_of_table[values] = entries_with(table, values);
     const auto value = values[*decided];
-    const auto count = text_.sorts[text_.symbols[table.symbol].sorts[*decided]].combinations;
+    const auto count = text_.sorts[text_.symbols[table.symbol].sorts[*decided]].combinations.size();
     std::vector<Entries*> all;
     for (values[*decided] = 0; values[*decided] < count; ++values[*decided])
       all.push_back(&(entries_of_table[values] = entries_with(table, values)));
@@ -318,28 +288,22 @@ class Compiler {
   }
 
   Entries entries_with(const Table& table, const Values& values) const {
-    if (!is_allowed(table, values)) return {};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if ((table.allowed[i] >> values[i] & 1) == 0) return {};
     const auto& shape = text_.shapes[table.shape];
-    const std::string* category = nullptr;
-    for (const auto& [condition, name] : shape.categories)
-      if (satisfies(table.symbol, values, condition)) category = &name;
-    if (category == nullptr) return {};
-    const auto source = last_forms(table.symbol, values, shape.source);
-    const auto target = last_forms(table.symbol, values, shape.target);
+    const auto known = text_.values(table.symbol, values);
+    const auto category = std::find_if(shape.categories.rbegin(), shape.categories.rend(),
+                                       [&](const auto& one) { return satisfies(known, one.first); });
+    if (category == shape.categories.rend()) return {};
     Entries entries(table.rows.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& row = table.rows[i];
-      if (!satisfies(table.symbol, values, row.condition)) continue;
-      const auto *source_form = form_of(row.source, source), *target_form = form_of(row.target, target);
-      if (source_form && target_form) entries[i] = entry_of(source_form->front(), *target_form, *category);
+      if (!satisfies(known, row.condition)) continue;
+      const auto *source = form_of(row.source, shape.source, known),
+                 *target = form_of(row.target, shape.target, known);
+      if (source && target) entries[i] = entry_of(source->front(), *target, category->second);
     }
     return entries;
-  }
-
-  static bool is_allowed(const Table& table, const Values& values) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if ((table.allowed[i] >> values[i] & 1) == 0) return false;
-    return true;
   }
 
   static LexicalEntry entry_of(const Word& source, const std::vector<Word>& target,
@@ -350,30 +314,18 @@ class Compiler {
     return entry;
   }
 
-  bool satisfies(std::size_t symbol, const Values& values, const Condition& condition) const {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (!text_.satisfies(symbol, i, values[i], condition)) return false;
-    return true;
-  }
-
-  /// Of each possible number of forms the last whose condition holds; one form alone is for every condition.
-  std::map<std::size_t, std::size_t> last_forms(std::size_t symbol, const Values& values,
-                                                const std::vector<std::vector<Condition>>& possible) const {
-    std::map<std::size_t, std::size_t> last;
-    for (auto conditions = possible.rbegin(); conditions != possible.rend(); ++conditions) {
-      last.erase(conditions->size());  // the first of several counts
-      for (std::size_t i = 0; i < conditions->size(); ++i)
-        if (satisfies(symbol, values, (*conditions)[i])) last[conditions->size()] = i;
-    }
-    last[1] = 0;
-    return last;
-  }
-
-  /// Null where the word has none.
+  /// The last whose condition holds, by the first conditions for so many forms; one form alone is for every
+  /// condition. Null where the word has none.
   static const std::vector<Word>* form_of(const std::vector<Form>& forms,
-                                          const std::map<std::size_t, std::size_t>& last) {
-    const auto found = last.find(forms.size());
-    return found != last.end() && forms[found->second] ? &*forms[found->second] : nullptr;
+                                          const std::vector<std::vector<Condition>>& possible,
+                                          const Condition& values) {
+    auto place = forms.size();
+    if (place > 1) {
+      const auto& conditions = *std::find_if(possible.begin(), possible.end(),
+                                             [&](const auto& some) { return some.size() == place; });
+      while (place > 0 && !satisfies(values, conditions[place - 1])) --place;
+    }
+    return place > 0 && forms[place - 1] ? &*forms[place - 1] : nullptr;
   }
 
   static void compare(Entries& entries, const Entries& others) {
@@ -386,10 +338,9 @@ class Compiler {
   }
 
   void add_alternatives(std::size_t index, const Rule& rule) {
-    auto allowed = values_of(rule);
+    auto allowed = possible_.of(rule);
     for (std::size_t i = 0; i < grammar_.states[index].allowed.size(); ++i)
       allowed[i] &= grammar_.states[index].allowed[i];
-    possible_.restrict_to_items(rule, allowed);
     add_combinations(index, rule, 0, allowed);
   }
 
@@ -439,9 +390,8 @@ class Compiler {
       grows = false;
       for (std::size_t i = 0; i < ends.size(); ++i) {
         const auto& alternatives = grammar_.states[i].alternatives;
-        if (ends[i] || std::none_of(alternatives.begin(), alternatives.end(), is_alive)) continue;
-        ends[i] = true;
-        grows = true;
+        if (!ends[i] && std::any_of(alternatives.begin(), alternatives.end(), is_alive))
+          ends[i] = grows = true;
       }
     }
     for (auto& state : grammar_.states)
@@ -467,8 +417,7 @@ class Compiler {
       if (!state.is_table) state.cumulative.resize(longest_sentence + 1);
     }
     for (std::size_t length = 1; length <= longest_sentence; ++length) {
-      is_found_.assign(grammar_.states.size(), false);
-      for (std::size_t i = 0; i < grammar_.states.size(); ++i) find_weight(i, length, total);
+      for (auto& state : grammar_.states) find_weight(state, length, total);
       for (auto& state : grammar_.states)
         for (auto& alternative : state.alternatives)
           for (std::size_t item = 0; item < alternative.states.size(); ++item)
@@ -489,14 +438,12 @@ class Compiler {
   }
 
   /// States with the same number of words depend on each other through rules with a single item only.
-  void find_weight(std::size_t index, std::size_t length, const std::vector<double>& total) {
-    auto& state = grammar_.states[index];
-    if (state.is_table || is_found_[index]) return;
-    is_found_[index] = true;
+  void find_weight(State& state, std::size_t length, const std::vector<double>& total) {
+    if (state.is_table || !state.cumulative[length].empty()) return;
     double sum = 0.0;
     state.cumulative[length].reserve(state.alternatives.size());
     for (const auto& alternative : state.alternatives) {
-      if (alternative.states.size() == 1) find_weight(alternative.states[0], length, total);
+      if (alternative.states.size() == 1) find_weight(grammar_.states[alternative.states[0]], length, total);
       const auto share = alternative.rule->weight / total[state.symbol];
       sum += share * weight(alternative, 0, length);
       state.cumulative[length].push_back(sum);
@@ -510,7 +457,6 @@ class Compiler {
   std::vector<std::vector<const Table*>> tables_of_;
   std::vector<std::map<std::vector<Combinations>, std::size_t>> states_;  ///< by symbol
   std::map<const Table*, std::map<Values, Entries>> entries_;
-  std::vector<bool> is_found_;
   std::size_t combined_ = 0;
   CompiledGrammar grammar_;
 };
@@ -523,7 +469,7 @@ CompiledGrammar compile(const GrammarText& text) {
   checks.require_growth();
   checks.require_reached();
   checks.require_deciders();
-  return Compiler(text).compile();
+  return Compiler(text).compile(true);
 }
 
 GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text) {
@@ -546,7 +492,7 @@ GrammarText only_of(const std::vector<std::string>& words, const GrammarText& te
 }
 
 CompiledGrammar compile_without_weights(const GrammarText& text) {
-  return Compiler(text).compile_without_weights();
+  return Compiler(text).compile(false);
 }
 
 }  // namespace corpora

@@ -13,38 +13,25 @@
 
 #include "attn/error.hpp"
 #include "attn/text/text_file.hpp"
+#include "corpora/sequences.hpp"
 
 namespace corpora {
 
 namespace {
 
-/// Decides how a sentence is derived. `first` is the place of a piece's first word in the sentence.
-class Choices {
- public:
-  virtual ~Choices() = default;
-
-  /// An index into the state's alternatives for a piece of `length` words.
-  virtual std::size_t alternative(const State& state, std::size_t first, std::size_t length) = 0;
-
-  /// How many of the `length` words of the items from `item` on the item itself has.
-  virtual std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t first,
-                                 std::size_t length) = 0;
-
-  /// An index into the state's entries.
-  virtual std::size_t entry(const State& state, std::size_t first) = 0;
-};
-
-/// By the weights of the grammar.
-class RandomChoices final : public Choices {
+/// Choices decide how a sentence is derived. These are made by the weights of the grammar.
+class RandomChoices {
  public:
   RandomChoices(const CompiledGrammar& grammar, attn::Random& random) : grammar_(grammar), random_(random) {}
 
-  std::size_t alternative(const State& state, std::size_t, std::size_t length) override {
+  /// An index into the state's alternatives for a piece of `length` words. Where it begins tells the weights
+  /// nothing, here and below.
+  std::size_t alternative(const State& state, std::size_t, std::size_t length) {
     return draw_index(state.cumulative[length]);
   }
 
-  std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t,
-                         std::size_t length) override {
+  /// How many of the `length` words of the items from `item` on the item itself has.
+  std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t, std::size_t length) {
     if (item + 1 == alternative.states.size()) return length;
     const auto& state = grammar_.states[alternative.states[item]];
     if (state.is_table) return 1;
@@ -61,7 +48,8 @@ class RandomChoices final : public Choices {
     return possible;
   }
 
-  std::size_t entry(const State& state, std::size_t) override { return draw_index(state.entry_weights); }
+  /// An index into the state's entries.
+  std::size_t entry(const State& state, std::size_t) { return draw_index(state.entry_weights); }
 
  private:
   /// An index into weights that each contain all before them.
@@ -77,7 +65,7 @@ class RandomChoices final : public Choices {
 };
 
 /// Those that lead to a given sentence, the first of the grammar where there are several.
-class GivenWords final : public Choices {
+class GivenWords {
  public:
   GivenWords(const CompiledGrammar& grammar, const std::vector<std::string>& words)
       : grammar_(grammar),
@@ -87,23 +75,25 @@ class GivenWords final : public Choices {
   /// Whether any choices lead to the sentence. Where none do, the others must not be asked.
   bool has_derivation() { return fits(grammar_.start, 0, words_.size()); }
 
-  std::size_t alternative(const State& state, std::size_t first, std::size_t length) override {
+  std::size_t alternative(const State& state, std::size_t first, std::size_t length) {
     std::size_t index = 0;
-    while (!items_fit(state.alternatives[index], 0, first, length)) ++index;
+    while (own_length(state.alternatives[index], 0, first, length) == 0) ++index;
     return index;
   }
 
+  /// 0 where the items do not fit.
   std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t first,
-                         std::size_t length) override {
-    if (item + 1 == alternative.states.size()) return length;
-    std::size_t own = 1;
-    while (!fits(alternative.states[item], first, own) ||
-           !items_fit(alternative, item + 1, first + own, length - own))
-      ++own;
-    return own;
+                         std::size_t length) {
+    const auto items_after = alternative.states.size() - item - 1;
+    if (items_after == 0) return fits(alternative.states[item], first, length) ? length : 0;
+    for (std::size_t own = 1; own + items_after <= length; ++own)
+      if (fits(alternative.states[item], first, own) &&
+          own_length(alternative, item + 1, first + own, length - own) > 0)
+        return own;
+    return 0;
   }
 
-  std::size_t entry(const State& state, std::size_t first) override {
+  std::size_t entry(const State& state, std::size_t first) {
     const auto found =
         std::find_if(state.entries.begin(), state.entries.end(), [&](const LexicalEntry& entry) {
           return entry.source->text == words_[first] || entry.source->before_vowel == words_[first];
@@ -119,19 +109,8 @@ class GivenWords final : public Choices {
     if (known_[place] < 0)
       known_[place] = std::any_of(
           state.alternatives.begin(), state.alternatives.end(),
-          [&](const Alternative& alternative) { return items_fit(alternative, 0, first, length); });
+          [&](const Alternative& alternative) { return own_length(alternative, 0, first, length) > 0; });
     return known_[place] == 1;
-  }
-
-  bool items_fit(const Alternative& alternative, std::size_t item, std::size_t first, std::size_t length) {
-    const auto items_left = alternative.states.size() - item;
-    if (length < items_left) return false;
-    if (items_left == 1) return fits(alternative.states[item], first, length);
-    for (std::size_t own = 1; own + items_left - 1 <= length; ++own)
-      if (fits(alternative.states[item], first, own) &&
-          items_fit(alternative, item + 1, first + own, length - own))
-        return true;
-    return false;
   }
 
   const CompiledGrammar& grammar_;
@@ -140,6 +119,7 @@ class GivenWords final : public Choices {
 };
 
 /// How a sentence is derived, which tells both its sides.
+template <class Choices>
 class Derivation {
  public:
   Derivation(const GrammarText& text, const CompiledGrammar& grammar, Choices& choices, std::size_t length)
@@ -159,7 +139,9 @@ class Derivation {
       SourceWord word{form_before(*entry.source, next), *entry.category, entry.gloss, std::nullopt};
       if (words_[i].referent) {
         word.controller = deciders_[*words_[i].referent];
-        word.nouns_between = nouns_between(i, *word.controller);
+        const auto [first, last] = std::minmax(i, *word.controller);
+        for (auto between = first + 1; between < last; ++between)
+          word.nouns_between += words_[between].decides;
       }
       pair.source.push_back(std::move(word));
     }
@@ -253,14 +235,6 @@ class Derivation {
     }
   }
 
-  std::size_t nouns_between(std::size_t a, std::size_t b) const {
-    const auto [first, last] = std::minmax(a, b);
-    std::size_t count = 0;
-    for (auto i = first + 1; i < last; ++i)
-      if (words_[i].decides) ++count;
-    return count;
-  }
-
   const GrammarText& text_;
   const CompiledGrammar& grammar_;
   Choices& choices_;
@@ -274,40 +248,17 @@ class Derivation {
 
 }  // namespace
 
-SentencePair draw_pair(const GrammarText& text, const CompiledGrammar& grammar, attn::Random& random,
-                       std::size_t length) {
-  RandomChoices choices(grammar, random);
-  return Derivation(text, grammar, choices, length).pair();
+GrammarText load_grammar(const std::string& path) {
+  return parse_grammar(attn::text_of_file(path, "a text file with a grammar"), path);
 }
 
-std::optional<SentencePair> derive(const GrammarText& text, const CompiledGrammar& grammar,
-                                   const std::vector<std::string>& words) {
+std::optional<SentencePair> translate(const GrammarText& text, const std::vector<std::string>& words) {
   if (words.empty() || words.size() > longest_sentence) return std::nullopt;
+  const auto kept = only_of(words, text);
+  const auto grammar = compile_without_weights(kept);
   GivenWords choices(grammar, words);
   if (!choices.has_derivation()) return std::nullopt;
-  return Derivation(text, grammar, choices, words.size()).pair();
-}
-
-namespace {
-
-void add_forms(const Word& word, std::set<std::string>& vocabulary) {
-  vocabulary.insert(word.text);
-  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
-}
-
-constexpr std::string_view valid_grammar = "a text file with a grammar";
-
-}  // namespace
-
-Grammar::Grammar(GrammarText text)
-    : text_(std::make_unique<const GrammarText>(std::move(text))), compiled_(compile(*text_)) {}
-
-Grammar Grammar::read(std::string_view text, std::string_view file_name) {
-  return Grammar(parse_grammar(text, file_name));
-}
-
-Grammar Grammar::load(const std::string& path) {
-  return read(attn::text_of_file(path, valid_grammar), path);
+  return Derivation(kept, grammar, choices, words.size()).pair();
 }
 
 std::vector<std::size_t> Grammar::lengths() const {
@@ -323,12 +274,18 @@ SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
   if (length > longest_sentence || weights[length] <= 0.0)
     throw attn::Error(fmt::format("{} has no sentence of {} words; valid: {}", text_->file_name, length,
                                   fmt::join(lengths(), ", ")));
-  return draw_pair(*text_, compiled_, random, length);
+  RandomChoices choices(compiled_, random);
+  return Derivation(*text_, compiled_, choices, length).pair();
 }
 
-std::optional<SentencePair> Grammar::translate(const std::vector<std::string>& words) const {
-  return derive(*text_, compiled_, words);
+namespace {
+
+void add_forms(const Word& word, std::set<std::string>& vocabulary) {
+  vocabulary.insert(word.text);
+  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
 }
+
+}  // namespace
 
 std::vector<std::string> Grammar::source_words() const {
   std::set<std::string> words;
@@ -346,20 +303,10 @@ std::vector<std::string> Grammar::target_words() const {
       for (const auto& item : alternative.rule->target)
         for (const auto& word : item.words) add_forms(word, words);
   }
-  std::vector<std::string> all(words.begin(), words.end());
+  auto all = words;
   for (const auto& [parts, contraction] : text_->contractions)
-    if (words.count(parts.first) > 0 && words.count(parts.second) > 0) all.push_back(contraction);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
-}
-
-GrammarFile::GrammarFile(const std::string& path)
-    : text_(parse_grammar(attn::text_of_file(path, valid_grammar), path)) {}
-
-std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
-  const auto text = only_of(words, text_);
-  return derive(text, compile_without_weights(text), words);
+    if (words.count(parts.first) > 0 && words.count(parts.second) > 0) all.insert(contraction);
+  return {all.begin(), all.end()};
 }
 
 namespace {
@@ -397,44 +344,27 @@ GrammarPairs draw_pairs(const Grammar& grammar, attn::Random& random, std::size_
   return pairs;
 }
 
-namespace {
-
-/// After so many repetitions in a row a length is taken to have no further sentence.
-constexpr std::size_t most_repetitions = 1000;
-
-constexpr std::size_t most_reserved = 1'000'000;
-
-struct OpenLength {
-  std::size_t words;
-  std::size_t repetitions = 0;  ///< in a row
-};
-
-std::vector<OpenLength> open_lengths(const Grammar& grammar, std::size_t shortest, std::size_t longest) {
-  std::vector<OpenLength> open;
-  for (const auto length : grammar.lengths())
-    if (length >= shortest && length <= longest) open.push_back({length});
-  return open;
-}
-
-}  // namespace
-
 std::vector<SentencePair> draw_distinct(const Grammar& grammar, attn::Random& random, std::size_t count,
                                         std::size_t shortest, std::size_t longest,
                                         const std::unordered_set<std::string>& excluded) {
-  auto open = open_lengths(grammar, shortest, longest);
+  /// After so many repetitions in a row a length is taken to have no further sentence.
+  constexpr std::size_t most_repetitions = 1000, most_reserved = 1'000'000;
+  auto open = grammar.lengths();
+  std::erase_if(open, [&](std::size_t length) { return length < shortest || length > longest; });
+  std::array<std::size_t, longest_sentence + 1> repetitions{};
   std::vector<SentencePair> pairs;
   std::unordered_set<std::string> drawn;
   pairs.reserve(std::min(count, most_reserved));
   drawn.reserve(std::min(count, most_reserved));
   while (pairs.size() < count && !open.empty()) {
-    const auto index = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(open.size())));
-    auto pair = grammar.draw(random, open[index].words);
+    const auto length = draw_from(random, open);
+    auto pair = grammar.draw(random, length);
     auto text = source_text(pair);
     if (excluded.count(text) == 0 && drawn.insert(std::move(text)).second) {
-      open[index].repetitions = 0;
+      repetitions[length] = 0;
       pairs.push_back(std::move(pair));
-    } else if (++open[index].repetitions == most_repetitions) {
-      open.erase(open.begin() + static_cast<std::ptrdiff_t>(index));
+    } else if (++repetitions[length] == most_repetitions) {
+      std::erase(open, length);
     }
   }
   return pairs;

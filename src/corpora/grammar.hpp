@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,17 +19,26 @@
 namespace corpora {
 /// A grammar as its file has it, checked line by line. data/corpora/README.md tells the format.
 
+/// Which values of all features are allowed, a bit for each.
+inline constexpr std::size_t most_values = 256;
+using Condition = std::bitset<most_values>;
+
+/// Whether what has these values, one of each of its features, meets a condition.
+inline bool satisfies(const Condition& values, const Condition& condition) {
+  return (values & ~condition).none();
+}
+
 /// Something in which words agree: "number", with its values "singular" and "plural".
 struct Feature {
   std::string name;
-  std::vector<std::string> values;
+  std::vector<Condition> values;  ///< each a bit
+  Condition all = {};
 };
 
-/// What a variable can stand for: a value of each of these features. Its combinations are numbered, the first
-/// feature slowest.
+/// What a variable can stand for: a value of each of these features.
 struct Sort {
   std::vector<std::size_t> features;
-  std::size_t combinations = 1;
+  std::vector<Condition> combinations = std::vector<Condition>(1);  ///< the first feature slowest
   bool is_decided = false;  ///< by the words of some table, as what a noun refers to
 };
 
@@ -36,14 +46,12 @@ struct Sort {
 using Combinations = std::uint64_t;
 inline constexpr std::size_t most_combinations = 64;
 
-/// For each feature its allowed values, a bit for each.
-using Condition = std::vector<std::uint64_t>;
-
 /// What stands between angle brackets: a nonterminal. It has either rules or tables of words.
 struct Symbol {
   std::string name;
   std::size_t line = 0;
   std::vector<std::size_t> sorts;  ///< of its parameters
+  bool has_rules = false;
 };
 
 /// A form of a word: nothing where the file says "-", no words where it says "()".
@@ -119,15 +127,9 @@ struct GrammarText {
   Contractions contractions;
   std::size_t start = 0;  ///< the symbol <sentence>
 
-  /// The value of a sort's feature in one of its combinations.
-  std::size_t value(const Sort& sort, std::size_t feature, std::size_t combination) const;
-
-  /// Whether a combination of a sort agrees with a condition on those features that the sort has.
-  bool satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const;
-
-  /// The same for one of a symbol's variables. The condition is about the first variable that has a feature.
-  bool satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
-                 Condition condition) const;
+  /// The values that a symbol's variables have with these combinations. Where two of them have a feature, it
+  /// is that of the first.
+  Condition values(std::size_t symbol, const std::vector<std::size_t>& combinations) const;
 
   /// The symbol as the file writes it: "<noun>".
   std::string written(std::size_t symbol) const { return '<' + symbols[symbol].name + '>'; }
@@ -138,6 +140,13 @@ struct GrammarText {
 
 /// Throws Error, with the name of the file and the line, where the text is no grammar.
 GrammarText parse_grammar(std::string_view text, std::string_view file_name);
+
+/// The same, of a file.
+GrammarText load_grammar(const std::string& path);
+
+/// The first derivation of the pair whose source is those words; none where the grammar does not have it. "a"
+/// and "an" may stand for each other, and come out as is right.
+std::optional<SentencePair> translate(const GrammarText& text, const std::vector<std::string>& words);
 
 /// No sentence of a grammar has more source words.
 inline constexpr std::size_t longest_sentence = 32;
@@ -188,19 +197,11 @@ struct CompiledGrammar {
 /// variable.
 CompiledGrammar compile(const GrammarText& text);
 
-/// The rows of these words and the rules that lead to them.
+/// The rows of these words and the rules that lead to them: compiled in a fraction of the time.
 GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text);
 
 /// For sentences that are given: nothing is checked, and nothing is drawn by the weights.
 CompiledGrammar compile_without_weights(const GrammarText& text);
-
-/// A pair whose source has `length` words, of which there is one, by the weights of the grammar.
-SentencePair draw_pair(const GrammarText& text, const CompiledGrammar& grammar, attn::Random& random,
-                       std::size_t length);
-
-/// The first derivation of a sentence; none where the grammar does not have it.
-std::optional<SentencePair> derive(const GrammarText& text, const CompiledGrammar& grammar,
-                                   const std::vector<std::string>& words);
 
 /// A synchronous grammar: each of its rules makes a piece of a source sentence and the same piece of its
 /// translation, and words agree across rules in number, gender and whatever else the grammar's file declares.
@@ -209,18 +210,20 @@ class Grammar {
  public:
   /// Throws attn::Error, with the name of the file and the line, where the text is no grammar: an unknown
   /// nonterminal or feature, sides that do not match, a rule that cannot end or can never be used.
-  static Grammar read(std::string_view text, std::string_view file_name);
+  static Grammar read(std::string_view text, std::string_view file_name) {
+    return Grammar(parse_grammar(text, file_name));
+  }
 
   /// As above, from a file.
-  static Grammar load(const std::string& path);
+  static Grammar load(const std::string& path) { return Grammar(load_grammar(path)); }
 
   /// A pair whose source has exactly `length` words, by the weights of the grammar among those. Throws
   /// attn::Error where the grammar has none.
   SentencePair draw(attn::Random& random, std::size_t length) const;
 
-  /// The pair whose source is those words; none where the grammar does not have it. "a" and "an" may stand
-  /// for each other, and come out as is right.
-  std::optional<SentencePair> translate(const std::vector<std::string>& words) const;
+  std::optional<SentencePair> translate(const std::vector<std::string>& words) const {
+    return corpora::translate(*text_, words);
+  }
 
   /// The numbers of source words that a sentence can have, up to 32.
   std::vector<std::size_t> lengths() const;
@@ -233,24 +236,11 @@ class Grammar {
   std::vector<std::string> target_words() const;
 
  private:
-  explicit Grammar(GrammarText text);
+  explicit Grammar(GrammarText text)
+      : text_(std::make_unique<const GrammarText>(std::move(text))), compiled_(compile(*text_)) {}
 
   std::unique_ptr<const GrammarText> text_;  ///< stays where it is when the grammar is moved
   CompiledGrammar compiled_;
-};
-
-/// A grammar that is read once and compiled for one sentence at a time: what its words have no part in is
-/// left out first, which takes a fraction of the time that Grammar::load takes.
-class GrammarFile {
- public:
-  /// Throws attn::Error as Grammar::load does, but for rules that can never be used.
-  explicit GrammarFile(const std::string& path);
-
-  /// What Grammar::load(path).translate(words) gives.
-  std::optional<SentencePair> translate(const std::vector<std::string>& words) const;
-
- private:
-  GrammarText text_;
 };
 
 /// Words of the longest source that is trained on.

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -13,27 +14,14 @@
 
 namespace corpora {
 
-std::size_t GrammarText::value(const Sort& sort, std::size_t feature, std::size_t combination) const {
-  for (auto i = sort.features.size(); i-- > 0;) {
-    const auto count = features[sort.features[i]].values.size();
-    if (sort.features[i] == feature) return combination % count;
-    combination /= count;
+Condition GrammarText::values(std::size_t symbol, const std::vector<std::size_t>& combinations) const {
+  Condition values, known;
+  for (std::size_t i = 0; i < combinations.size(); ++i) {
+    const auto& sort = sorts[symbols[symbol].sorts[i]];
+    values |= sort.combinations[combinations[i]] & ~known;
+    for (const auto feature : sort.features) known |= features[feature].all;
   }
-  return 0;
-}
-
-bool GrammarText::satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const {
-  for (const auto feature : sort.features)
-    if ((condition[feature] >> value(sort, feature, combination) & 1) == 0) return false;
-  return true;
-}
-
-bool GrammarText::satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
-                            Condition condition) const {
-  const auto& variables = symbols[symbol].sorts;
-  for (std::size_t earlier = 0; earlier < variable; ++earlier)
-    for (const auto feature : sorts[variables[earlier]].features) condition[feature] = ~std::uint64_t{0};
-  return satisfies(sorts[variables[variable]], combination, condition);
+  return values;
 }
 
 void GrammarText::fail(std::size_t line, std::string_view problem, std::string_view valid) const {
@@ -55,6 +43,8 @@ struct Line {
 struct Section {
   Line header;
   std::vector<Line> lines;
+  std::size_t symbol = 0;                 ///< of rules and words, as the next
+  std::vector<Variable> parameters = {};  ///< of the symbol, as they stand here
 };
 
 /// A name in angle brackets with its arguments, and the (…) behind it.
@@ -108,10 +98,10 @@ std::string list(const Texts& texts, const char* where_empty = "") {
   return texts.empty() ? where_empty : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Texts words_of(std::string_view text) {
-  auto parts = attn::split(text, ' ');
-  std::erase(parts, "");
-  return parts;
+/// What stands before the first such token and behind it; nothing is behind where it is not there.
+std::pair<Texts, Texts> cut_at(std::string_view token, const Texts& tokens) {
+  const auto found = std::find(tokens.begin(), tokens.end(), token);
+  return {{tokens.begin(), found}, {found == tokens.end() ? found : found + 1, tokens.end()}};
 }
 
 std::vector<Section> read_sections(const std::string& text, const GrammarText& grammar) {
@@ -172,11 +162,10 @@ class GrammarParser {
   }
 
   GrammarText parse() {
-    for (const auto& section : sections_) read_declarations(section);
-    for (const auto& section : sections_) read_shape(section);
-    for (const auto& section : sections_) read_symbol(section);
-    for (const auto& section : sections_) read_words(section);
-    for (const auto& section : sections_) read_rules(section);
+    for (const auto read :
+         {&GrammarParser::read_declarations, &GrammarParser::read_shape, &GrammarParser::read_symbol,
+          &GrammarParser::read_words, &GrammarParser::read_rules})
+      for (auto& section : sections_) (this->*read)(section);
     find_start();
     return std::move(grammar_);
   }
@@ -188,7 +177,7 @@ class GrammarParser {
     grammar_.fail(line.number, fmt::format(problem, std::forward<Args>(args)...), valid);
   }
 
-  void read_declarations(const Section& section) {
+  void read_declarations(Section& section) {
     const auto& tokens = section.header.tokens;
     if (begins_rules(section) || begins_words(section)) {
       if (tokens.size() > 2 || (begins_rules(section) && tokens.size() > 1))
@@ -211,10 +200,9 @@ class GrammarParser {
 
   /// The words on both sides of the first "=", which is there.
   std::pair<Texts, Texts> sides(const Line& line, std::string_view valid) const {
-    const auto equals = std::find(line.tokens.begin(), line.tokens.end(), "=");
-    if (equals == line.tokens.end() || std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
+    if (std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
       fail(line, valid, "the line has not one = between its two sides");
-    std::pair<Texts, Texts> result{{line.tokens.begin(), equals}, {equals + 1, line.tokens.end()}};
+    auto result = cut_at("=", line.tokens);
     if (result.first.empty() || result.second.empty()) fail(line, valid, "nothing stands on one side of =");
     return result;
   }
@@ -223,11 +211,14 @@ class GrammarParser {
     constexpr std::string_view valid = "FEATURE = VALUE VALUE …, all of other names";
     const auto [left, right] = sides(line, valid);
     if (left.size() != 1) fail(line, valid, "a feature has one name");
-    if (right.size() > most_combinations)
-      fail(line, fmt::format("at most {}", most_combinations), "{} has {} values", left[0], right.size());
-    for (std::size_t value = 0; value < right.size(); ++value)
-      add_condition(line, right[value], grammar_.features.size(), std::uint64_t{1} << value);
-    grammar_.features.push_back({left[0], right});
+    auto& feature = grammar_.features.emplace_back(Feature{left[0], {}});
+    for (const auto& name : right) {
+      if (values_ == most_values)
+        fail(line, fmt::format("at most {}", most_values), "the features have too many values");
+      const auto& value = feature.values.emplace_back(Condition().set(values_++));
+      feature.all |= value;
+      add_condition(line, name, grammar_.features.size() - 1, value);
+    }
   }
 
   void read_group(const Line& line) {
@@ -235,7 +226,7 @@ class GrammarParser {
     const auto [left, right] = sides(line, valid);
     if (left.size() != 1) fail(line, valid, "a group has one name");
     const auto feature = named_condition(line, right[0]).first;
-    std::uint64_t values = 0;
+    Condition values;
     for (const auto& name : right) {
       const auto condition = named_condition(line, name);
       if (condition.first != feature) fail(line, valid, "{} is of another feature", in_message(name));
@@ -244,13 +235,14 @@ class GrammarParser {
     add_condition(line, left[0], feature, values);
   }
 
-  void add_condition(const Line& line, const std::string& name, std::size_t feature, std::uint64_t values) {
+  void add_condition(const Line& line, const std::string& name, std::size_t feature,
+                     const Condition& values) {
     if (!named_conditions_.emplace(name, std::pair(feature, values)).second)
       fail(line, "a name for one value or group only", "{} is there already", in_message(name));
   }
 
   /// The feature of a value or group, and its values.
-  std::pair<std::size_t, std::uint64_t> named_condition(const Line& line, const std::string& name) const {
+  std::pair<std::size_t, Condition> named_condition(const Line& line, const std::string& name) const {
     place_of(line, named_conditions_, name, "value of a feature", "those of a section features");
     return named_conditions_.at(name);
   }
@@ -262,8 +254,12 @@ class GrammarParser {
     for (const auto& name : right) {
       const auto feature = place_of(line, grammar_.features, name, "feature", "those of a section features");
       sort.features.push_back(feature);
-      sort.combinations *= grammar_.features[feature].values.size();
-      if (sort.combinations > most_combinations)
+      std::vector<Condition> combinations;
+      for (const auto& combination : sort.combinations)
+        for (const auto& value : grammar_.features[feature].values)
+          combinations.push_back(combination | value);
+      sort.combinations = std::move(combinations);
+      if (sort.combinations.size() > most_combinations)
         fail(line, fmt::format("at most {}", most_combinations), "the features have too many combinations");
     }
     for (const auto& name : left) {
@@ -308,23 +304,13 @@ class GrammarParser {
     grammar_.contractions[{left[0], left[1]}] = right[0];
   }
 
-  static std::uint64_t lowest_bits(std::size_t count) {
-    return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  }
-
-  Condition no_condition() const {
-    Condition condition;
-    for (const auto& feature : grammar_.features) condition.push_back(lowest_bits(feature.values.size()));
-    return condition;
-  }
-
   /// Of "plural:masculine"; "any" is no condition.
   Condition parse_condition(const Line& line, const std::string& text) const {
-    auto condition = no_condition();
+    auto condition = ~Condition();
     if (text == "any") return condition;
     for (const auto& name : attn::split(text, ':')) {
       const auto [feature, values] = named_condition(line, name);
-      condition[feature] &= values;
+      condition &= values | ~grammar_.features[feature].all;
     }
     return condition;
   }
@@ -337,7 +323,7 @@ class GrammarParser {
 
   void find_start() {
     const auto start = symbols_.find("sentence");
-    if (start == symbols_.end() || !has_rules_[start->second])
+    if (start == symbols_.end() || !grammar_.symbols[start->second].has_rules)
       throw attn::Error(
           fmt::format("{} has no section <sentence>; valid: rules that begin there", grammar_.file_name));
     grammar_.start = start->second;
@@ -345,7 +331,7 @@ class GrammarParser {
     if (!symbol.sorts.empty()) grammar_.fail(symbol.line, "<sentence> has variables", "<sentence>");
   }
 
-  void read_shape(const Section& section) {
+  void read_shape(Section& section) {
     if (begins_rules(section) || begins_words(section) || section.header.tokens.size() != 2) return;
     constexpr std::string_view valid =
         "category NAME, category CONDITION … = NAME …, source CONDITION …, target CONDITION … and decides, "
@@ -368,32 +354,30 @@ class GrammarParser {
 
   std::vector<std::pair<Condition, std::string>> parse_categories(const Line& line,
                                                                   const Texts& texts) const {
-    if (texts.size() == 1) return {{no_condition(), texts[0]}};
-    const auto equals = std::find(texts.begin(), texts.end(), "=");
-    const auto conditions = parse_conditions(line, {texts.begin(), equals});
-    if (texts.size() != 2 * conditions.size() + 1)
+    if (texts.size() == 1) return {{~Condition(), texts[0]}};
+    const auto [left, names] = cut_at("=", texts);
+    const auto conditions = parse_conditions(line, left);
+    if (names.size() != conditions.size())
       fail(line, "category CONDITION … = NAME …, as many of each",
            "there is not one name for each condition");
     std::vector<std::pair<Condition, std::string>> categories;
-    for (std::size_t i = 0; i < conditions.size(); ++i)
-      categories.emplace_back(conditions[i], texts[conditions.size() + 1 + i]);
+    for (std::size_t i = 0; i < conditions.size(); ++i) categories.emplace_back(conditions[i], names[i]);
     return categories;
   }
 
-  void read_words(const Section& section) {
+  void read_words(Section& section) {
     if (!begins_words(section)) return;
     const auto& header = section.header;
-    const auto bracket = parse_bracket(header, header.tokens[1]);
     const auto place =
         place_of(header, grammar_.shapes, header.tokens[0], "shape", "those of sections shape NAME");
     const auto& shape = grammar_.shapes[place];
-    Table table{header.number, symbols_.at(bracket.name), place, {}, {}};
-    for (const auto& argument : bracket.arguments)
-      table.allowed.push_back(parse_variable(header, argument).allowed);
+    Table table{header.number, section.symbol, place, {}, {}};
+    for (const auto& parameter : section.parameters) table.allowed.push_back(parameter.allowed);
     if (shape.decides) {
       const auto& sorts = grammar_.symbols[table.symbol].sorts;
       if (sorts.size() != 1)
-        fail(header, "one variable", "the words of <{}> decide {} variables", bracket.name, sorts.size());
+        fail(header, "one variable", "the words of <{}> decide {} variables",
+             grammar_.symbols[table.symbol].name, sorts.size());
       grammar_.sorts[sorts[0]].is_decided = true;
     }
     for (const auto& line : section.lines) table.rows.push_back(parse_row(line, shape));
@@ -403,15 +387,10 @@ class GrammarParser {
   Row parse_row(const Line& line, const Shape& shape) const {
     constexpr std::string_view valid =
         "SOURCE FORM … = TARGET FORM …, then : VALUE … where the word has some";
-    auto [source, target] = sides(line, valid);
-    Row row{line.number, {}, {}, no_condition()};
-    const auto colon = std::find(target.begin(), target.end(), ":");
-    for (auto name = colon; name != target.end(); ++name) {
-      if (name == colon) continue;
-      const auto condition = parse_condition(line, *name);
-      for (std::size_t i = 0; i < condition.size(); ++i) row.condition[i] &= condition[i];
-    }
-    target.erase(colon, target.end());
+    const auto [source, right] = sides(line, valid);
+    const auto [target, values] = cut_at(":", right);
+    Row row{line.number, {}, {}, ~Condition()};
+    for (const auto& value : values) row.condition &= parse_condition(line, value);
     for (const auto& text : source) row.source.push_back(parse_form(line, text, source_vowels_));
     for (const auto& text : target) row.target.push_back(parse_form(line, text, target_vowels_));
     require_number_of_forms(line, "source", source.size(), shape.source);
@@ -457,22 +436,20 @@ class GrammarParser {
     return words;
   }
 
-  void read_symbol(const Section& section) {
+  void read_symbol(Section& section) {
     if (!begins_rules(section) && !begins_words(section)) return;
     const auto& line = section.header;
     const auto bracket = parse_bracket(line, line.tokens.back());
-    Symbol symbol{bracket.name, line.number, {}};
-    for (const auto& argument : bracket.arguments)
-      symbol.sorts.push_back(parse_variable(line, argument).sort);
-    const auto known = symbols_.find(symbol.name);
-    if (known == symbols_.end()) {
-      symbols_.emplace(symbol.name, grammar_.symbols.size());
-      has_rules_.push_back(begins_rules(section));
-      grammar_.symbols.push_back(std::move(symbol));
-      return;
+    Symbol symbol{bracket.name, line.number, {}, begins_rules(section)};
+    for (const auto& argument : bracket.arguments) {
+      const auto& variable = section.parameters.emplace_back(parse_variable(line, argument));
+      symbol.sorts.push_back(variable.sort);
     }
-    const auto& first = grammar_.symbols[known->second];
-    if (has_rules_[known->second] || begins_rules(section))
+    const auto [known, is_new] = symbols_.emplace(symbol.name, grammar_.symbols.size());
+    section.symbol = known->second;
+    if (is_new) return grammar_.symbols.push_back(std::move(symbol));
+    const auto& first = grammar_.symbols[section.symbol];
+    if (first.has_rules || symbol.has_rules)
       fail(line, "one section for the rules of a nonterminal, or several tables of words",
            "<{}> begins on line {} already", symbol.name, first.line);
     if (first.sorts != symbol.sorts)
@@ -480,45 +457,34 @@ class GrammarParser {
            first.line);
   }
 
-  void read_rules(const Section& section) {
+  void read_rules(Section& section) {
     if (!begins_rules(section)) return;
-    const auto bracket = parse_bracket(section.header, section.header.tokens[0]);
-    std::vector<Variable> parameters;
-    for (const auto& argument : bracket.arguments) {
-      const auto variable = parse_variable(section.header, argument);
-      if (std::any_of(parameters.begin(), parameters.end(),
-                      [&](const Variable& other) { return other.name == variable.name; }))
-        fail(section.header, "another variable", "{} stands there twice", variable.name);
-      parameters.push_back(variable);
-    }
-    for (const auto& line : section.lines)
-      grammar_.rules.push_back(parse_rule(line, symbols_.at(bracket.name), parameters));
+    std::set<std::string> names;
+    for (const auto& parameter : section.parameters)
+      if (!names.insert(parameter.name).second)
+        fail(section.header, "another variable", "{} stands there twice", parameter.name);
+    for (const auto& line : section.lines) grammar_.rules.push_back(parse_rule(line, section));
   }
 
-  Rule parse_rule(const Line& line, std::size_t symbol, const std::vector<Variable>& parameters) {
-    Rule rule{line.number, 1.0, symbol, parameters, {}, {}};
+  Rule parse_rule(const Line& line, const Section& section) const {
+    Rule rule{line.number, 1.0, section.symbol, section.parameters, {}, {}};
     auto tokens = line.tokens;
     if (const auto weight = attn::parse_number(tokens[0])) {
       if (!(*weight > 0)) fail(line, "a weight above 0", "the weight is {}", tokens[0]);
       rule.weight = *weight;
       tokens.erase(tokens.begin());
     }
-    const auto equals = std::find(tokens.begin(), tokens.end(), "=");
-    const Texts source(tokens.begin(), equals);
+    const auto [source, target] = cut_at("=", tokens);
     if (source.empty()) fail(line, valid_rule, "the source side is empty");
-    Texts names;
-    for (const auto& token : source) names.push_back(add_item(line, token, rule));
-    if (equals == tokens.end())
+    for (const auto& token : source) add_item(line, token, rule);
+    for (const auto& token : target) rule.target.push_back(parse_target_item(line, token, source, rule));
+    if (source.size() == tokens.size())
       for (std::size_t i = 0; i < source.size(); ++i) rule.target.push_back({i, {}, {}});
-    else
-      for (auto token = equals + 1; token != tokens.end(); ++token)
-        rule.target.push_back(parse_target_item(line, *token, source, names));
     require_balance(line, source, rule);
     return rule;
   }
 
-  /// Returns its name.
-  std::string add_item(const Line& line, const std::string& token, Rule& rule) const {
+  void add_item(const Line& line, const std::string& token, Rule& rule) const {
     if (!is_bracket(token))
       fail(line, "<nonterminals>, whose words stand in tables", "the source side has the bare word {}",
            in_message(token));
@@ -539,7 +505,6 @@ class GrammarParser {
     for (std::size_t i = 0; i < symbol.sorts.size(); ++i)
       item.variables.push_back(add_variable(line, bracket.arguments[i], symbol.sorts[i], rule));
     rule.source.push_back(std::move(item));
-    return bracket.name;
   }
 
   /// Returns its place among the variables of the rule.
@@ -562,40 +527,43 @@ class GrammarParser {
   }
 
   TargetItem parse_target_item(const Line& line, const std::string& token, const Texts& source,
-                               const Texts& names) const {
+                               const Rule& rule) const {
     TargetItem result;
     Texts links;
     if (is_bracket(token)) {
       const auto bracket = parse_bracket(line, token);
       links = bracket.sources;
-      result.item = source_item(line, token.substr(0, token.find('>') + 1), bracket.name, source, names);
+      result.item = source_item(line, token.substr(0, token.find('>') + 1), bracket.name, source, rule);
     } else {
       const auto parenthesis = std::min(token.find('('), token.size());
       links = parse_sources(line, token.substr(parenthesis));
       if (links.empty())
-        fail(line, fmt::format("{}({})", token, names[0]), "nothing tells where {} comes from",
+        fail(line, fmt::format("{}({})", token, name_of(rule.source[0])), "nothing tells where {} comes from",
              in_message(token));
       result.words = parse_target_words(line, token.substr(0, parenthesis), target_vowels_);
     }
     for (auto name : links) {
       const bool is_sure = !name.ends_with('?');
       if (!is_sure) name.pop_back();
-      result.links.push_back({source_item(line, '<' + name + '>', name, source, names), is_sure});
+      result.links.push_back({source_item(line, '<' + name + '>', name, source, rule), is_sure});
     }
     return result;
   }
 
+  const std::string& name_of(const Item& item) const { return grammar_.symbols[item.symbol].name; }
+
   /// The item that is written like `token`, or the only one of that name.
   std::size_t source_item(const Line& line, const std::string& token, const std::string& name,
-                          const Texts& source, const Texts& names) const {
+                          const Texts& source, const Rule& rule) const {
     const auto same = std::find(source.begin(), source.end(), token);
     if (same != source.end()) return static_cast<std::size_t>(same - source.begin());
-    const auto count = std::count(names.begin(), names.end(), name);
-    if (count != 1)
-      fail(line, count == 0 ? "what stands on the source side" : "the same variables as there", "{}",
-           count == 0 ? fmt::format("<{}> is on the target side only", name)
-                      : fmt::format("<{}> is {} times on the source side", name, count));
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    const auto has_name = [&](const Item& item) { return name_of(item) == name; };
+    const auto count = std::count_if(rule.source.begin(), rule.source.end(), has_name);
+    if (count == 0) fail(line, "what stands on the source side", "<{}> is on the target side only", name);
+    if (count > 1)
+      fail(line, "the same variables as there", "<{}> is {} times on the source side", name, count);
+    const auto only = std::find_if(rule.source.begin(), rule.source.end(), has_name);
+    return static_cast<std::size_t>(only - rule.source.begin());
   }
 
   /// Every source item becomes one target item, or is linked to another where it has no word of its own.
@@ -610,10 +578,9 @@ class GrammarParser {
       if (uses[i] > 1) fail(line, "once", "{} is {} times on the target side", source[i], uses[i]);
       if (uses[i] == 0 && !is_linked[i])
         fail(line,
-             fmt::format("{}, or a word that comes from it: word({})", source[i],
-                         grammar_.symbols[rule.source[i].symbol].name),
+             fmt::format("{}, or a word that comes from it: word({})", source[i], name_of(rule.source[i])),
              "{} has nothing on the target side", source[i]);
-      if (uses[i] == 0 && has_rules_[rule.source[i].symbol])
+      if (uses[i] == 0 && grammar_.symbols[rule.source[i].symbol].has_rules)
         fail(line, source[i], "{} has rules and is only linked on the target side", source[i]);
     }
   }
@@ -622,11 +589,10 @@ class GrammarParser {
     constexpr std::string_view valid = "<name>, <name X> or <name X:value value>";
     const auto end = token.find('>');
     if (end == token.npos) fail(line, valid, "{} is not closed", in_message(token));
-    auto words = words_of(token.substr(1, end - 1));
+    const auto words = attn::words_in(std::string_view(token).substr(1, end - 1));
     if (words.empty()) fail(line, valid, "{} has no name", in_message(token));
-    Bracket bracket{words[0], {words.begin() + 1, words.end()}, {}};
-    bracket.sources = parse_sources(line, token.substr(end + 1));
-    return bracket;
+    return {
+        std::string(words[0]), {words.begin() + 1, words.end()}, parse_sources(line, token.substr(end + 1))};
   }
 
   /// Of "(a b?)", or of nothing.
@@ -635,7 +601,8 @@ class GrammarParser {
     if (text.size() < 3 || text.front() != '(' || text.back() != ')')
       fail(line, "(a) or (a b?), names of the source side, with ? where the link is possible only",
            "{} does not tell where a word comes from", in_message(text));
-    return words_of(text.substr(1, text.size() - 2));
+    const auto words = attn::words_in(std::string_view(text).substr(1, text.size() - 2));
+    return {words.begin(), words.end()};
   }
 
   /// The variable and its sort, and its allowed combinations, of "S:plural:animate".
@@ -651,7 +618,7 @@ class GrammarParser {
   /// Those of a sort that have a value, or one of a group, for each of the names.
   Combinations combinations(const Line& line, const Texts& names, std::size_t sort_index) const {
     const auto& sort = grammar_.sorts[sort_index];
-    auto result = lowest_bits(sort.combinations);
+    auto result = ~Combinations{0} >> (most_combinations - sort.combinations.size());
     for (const auto& name : names) {
       const auto [feature, values] = named_condition(line, name);
       if (std::find(sort.features.begin(), sort.features.end(), feature) == sort.features.end()) {
@@ -661,18 +628,18 @@ class GrammarParser {
              "{} is a {}, which the variable does not have", in_message(name),
              grammar_.features[feature].name);
       }
-      for (std::size_t i = 0; i < sort.combinations; ++i)
-        if ((values >> grammar_.value(sort, feature, i) & 1) == 0) result &= ~(Combinations{1} << i);
+      for (std::size_t i = 0; i < sort.combinations.size(); ++i)
+        if ((values & sort.combinations[i]).none()) result &= ~(Combinations{1} << i);
     }
     return result;
   }
 
   GrammarText grammar_;
   std::vector<Section> sections_;
-  std::map<std::string, std::pair<std::size_t, std::uint64_t>> named_conditions_;
+  std::size_t values_ = 0;  ///< of all features
+  std::map<std::string, std::pair<std::size_t, Condition>> named_conditions_;
   std::map<std::string, std::size_t> variables_;  ///< their sorts
   std::map<std::string, std::size_t> symbols_;
-  std::vector<bool> has_rules_;
   std::u32string source_vowels_;
   std::u32string target_vowels_;
 };

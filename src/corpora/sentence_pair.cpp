@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <string_view>
+#include <tuple>
 
 #include "attn/text/width.hpp"
 
@@ -45,9 +45,7 @@ namespace {
 
 /// By source and target, and sure before possible.
 bool precedes(const Link& a, const Link& b) {
-  if (a.source != b.source) return a.source < b.source;
-  if (a.target != b.target) return a.target < b.target;
-  return a.is_sure && !b.is_sure;
+  return std::tuple(a.source, a.target, b.is_sure) < std::tuple(b.source, b.target, a.is_sure);
 }
 
 bool links_the_same(const Link& a, const Link& b) {
@@ -102,17 +100,6 @@ double AlignmentErrors::rate() const {
   return 1 - static_cast<double>(in_sure_ + in_possible_) / static_cast<double>(made_ + sure_);
 }
 
-namespace {
-
-std::optional<Link> link_between(const SentencePair& pair, std::size_t source, std::size_t target) {
-  const auto found = std::find_if(pair.links.begin(), pair.links.end(), [&](const Link& link) {
-    return link.source == source && link.target == target;
-  });
-  return found == pair.links.end() ? std::nullopt : std::optional(*found);
-}
-
-}  // namespace
-
 std::vector<std::string> drawn_links(const SentencePair& pair, const Alignment& looks) {
   constexpr std::size_t most_columns = 66;
   std::size_t first = 0, all = 0;
@@ -132,9 +119,11 @@ std::vector<std::string> drawn_links(const SentencePair& pair, const Alignment& 
   for (std::size_t t = 0; t < pair.target.size(); ++t) {
     auto line = attn::pad_right(pair.target[t], first);
     for (std::size_t j = 0; j < widths.size(); ++j) {
-      const auto link = link_between(pair, j, t);
-      const char mark = looks[t] == j ? '*' : link ? ' ' : '.';
-      const auto* around = !link ? " {} " : link->is_sure ? "({})" : "?{}?";
+      const auto link = std::find_if(pair.links.begin(), pair.links.end(),
+                                     [&](const Link& one) { return one.source == j && one.target == t; });
+      const bool is_linked = link != pair.links.end();
+      const char mark = looks[t] == j ? '*' : is_linked ? ' ' : '.';
+      const auto* around = !is_linked ? " {} " : link->is_sure ? "({})" : "?{}?";
       line += attn::pad_right(fmt::format(fmt::runtime(around), mark), widths[j]);
     }
     lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -30,51 +29,34 @@ const Words names_of_lists = {
     "positive verbs", "negative verbs", "intensifiers",        "negators",
     "asides"};
 
-constexpr std::string_view valid_lexicon_line = "a line NAME: WORD, WORD, … in the letters a to z";
-
 bool is_lexicon_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-}  // namespace
-
-/// Reads the lists of words and what is wrong with them.
+/// Reads the lists of words and tells what is wrong with them.
 class SentimentReader {
  public:
-  explicit SentimentReader(const std::string& path) : path_(path) {
+  explicit SentimentReader(const std::string& path)
+      : lines_(path, "a line NAME: WORD, WORD, … in the letters a to z", std::size_t{1} << 20) {
     for (const auto& word : frame_words) roles_[word] = "words that sentences are built with";
   }
 
-  SentimentCorpus read() {
-    constexpr std::size_t longest_file = std::size_t{1} << 20;
-    std::istringstream text(attn::text_of_file(path_, "a file of the form of sentiment.txt", longest_file));
-    for (std::string line; std::getline(text, line);) {
-      ++line_number_;
-      const auto content = attn::trimmed(line);
-      if (!content.empty() && content.front() != '#') read_line(content);
-    }
-    require_complete();
-    SentimentCorpus corpus;
-    for (const auto* kind : {"adjectives", "verbs"})
-      for (const bool is_positive : {false, true}) {
-        const auto& texts = lists_[(is_positive ? "positive " : "negative ") + std::string(kind)];
-        for (std::size_t i = 0; i < texts.size(); ++i)
-          corpus.words_[is_positive].push_back(
-              {texts[i], is_positive, kind == std::string_view("verbs"), i % lists_["negators"].size()});
-      }
-    corpus.lists_ = std::move(lists_);
-    return corpus;
+  std::map<std::string, Words> lists() {
+    while (const auto line = lines_.next())
+      if (const auto content = attn::trimmed(*line); !content.empty() && content.front() != '#')
+        read_line(content);
+    return std::move(lists_);
   }
 
  private:
   void read_line(std::string_view line) {
     const auto colon = line.find(':');
-    if (colon == line.npos) fail(fmt::format("{} has no colon", attn::in_message(line)), valid_lexicon_line);
+    if (colon == line.npos) lines_.fail(attn::in_message(line) + " has no colon");
     const std::string name(attn::trimmed(line.substr(0, colon)));
     if (std::find(names_of_lists.begin(), names_of_lists.end(), name) == names_of_lists.end())
-      fail(fmt::format("{} is not the name of a list", attn::in_message(name)),
-           fmt::format("{}", fmt::join(names_of_lists, ", ")));
-    for (const auto& entry : attn::split(line.substr(colon + 1), ','))
+      lines_.fail(attn::in_message(name) + " is not the name of a list",
+                  fmt::format("{}", fmt::join(names_of_lists, ", ")));
+    for (const auto entry : attn::pieces_of(line.substr(colon + 1), ","))
       add(name, std::string(attn::trimmed(entry)));
   }
 
@@ -84,42 +66,43 @@ class SentimentReader {
       give_role(word, name, is_phrase);
     auto& list = lists_[name];
     if (std::find(list.begin(), list.end(), entry) != list.end())
-      fail(fmt::format("{} is there twice", attn::in_message(entry)), "each word once");
+      lines_.fail(attn::in_message(entry) + " is there twice", "each word once");
     list.push_back(entry);
   }
 
   /// Asides may share words with each other.
   void give_role(const std::string& word, const std::string& role, bool may_share) {
-    if (!is_lexicon_word(word))
-      fail(fmt::format("{} is no word", attn::in_message(word)), valid_lexicon_line);
+    if (!is_lexicon_word(word)) lines_.fail(attn::in_message(word) + " is no word");
     const auto [known, is_new] = roles_.emplace(word, role);
     if (!is_new && !(may_share && known->second == role))
-      fail(fmt::format("{} is already among the {}", attn::in_message(word), known->second),
-           "each word in one role");
+      lines_.fail(attn::in_message(word) + " is already among the " + known->second, "each word in one role");
   }
 
-  void require_complete() const {
-    for (const auto& name : names_of_lists)
-      if (lists_.count(name) == 0)
-        throw attn::Error(
-            fmt::format("{} has no {}; valid: lists of {}", path_, name, fmt::join(names_of_lists, ", ")));
-    if (lists_.at("negators").size() < 2)
-      throw attn::Error(fmt::format(
-          "{} has one negator, and one of each word is kept for testing; valid: 2 or more", path_));
-  }
-
-  [[noreturn]] void fail(std::string_view problem, std::string_view valid) const {
-    throw attn::Error(fmt::format("{}, line {}: {}; valid: {}", path_, line_number_, problem, valid));
-  }
-
-  std::string path_;
-  std::size_t line_number_ = 0;
+  attn::TextLines lines_;
   std::map<std::string, Words> lists_;
   std::map<std::string, std::string> roles_;
 };
 
+}  // namespace
+
 SentimentCorpus SentimentCorpus::load(const std::string& path) {
-  return SentimentReader(path).read();
+  SentimentCorpus corpus;
+  auto& lists = corpus.lists_ = SentimentReader(path).lists();
+  for (const auto& name : names_of_lists)
+    if (lists.count(name) == 0)
+      throw attn::Error(
+          fmt::format("{} has no {}; valid: lists of {}", path, name, fmt::join(names_of_lists, ", ")));
+  const auto negators = lists["negators"].size();
+  if (negators < 2)
+    throw attn::Error(
+        fmt::format("{} has one negator, and one of each word is kept for testing; valid: 2 or more", path));
+  for (const std::string kind : {"adjectives", "verbs"})
+    for (const bool is_positive : {false, true}) {
+      const auto& texts = lists[(is_positive ? "positive " : "negative ") + kind];
+      for (std::size_t i = 0; i < texts.size(); ++i)
+        corpus.words_[is_positive].push_back({texts[i], is_positive, kind == "verbs", i % negators});
+    }
+  return corpus;
 }
 
 LabelledSentence SentimentCorpus::draw(attn::Random& random) const {
@@ -129,47 +112,17 @@ LabelledSentence SentimentCorpus::draw(attn::Random& random) const {
 
 LabelledSentence SentimentCorpus::draw_unseen_pair(attn::Random& random) const {
   const bool is_positive = draw_once_in(random, 2);
-  ClauseParts parts;
-  parts.word = &draw_from(random, words_[!is_positive]);
-  parts.negator = lists_.at("negators")[parts.word->unseen_negator];
-  return with_or_without_contrast(random, draw_parts_around(random, std::move(parts)));
+  const auto& word = draw_from(random, words_[!is_positive]);
+  const auto& negator = lists_.at("negators")[word.unseen_negator];
+  return with_or_without_contrast(random, draw_around(random, word, negator, ""));
 }
 
 std::vector<std::string> SentimentCorpus::vocabulary() const {
   std::set<std::string> words(frame_words.begin(), frame_words.end());
-  for (const auto* name : {"nouns", "viewers", "intensifiers", "negators"})
-    words.insert(lists_.at(name).begin(), lists_.at(name).end());
-  for (const auto& sentiment_words : words_)
-    for (const auto& word : sentiment_words) words.insert(word.text);
-  for (const auto& aside : lists_.at("asides"))
-    for (const auto& word : attn::split(aside, ' ')) words.insert(word);
+  for (const auto& [name, entries] : lists_)
+    for (const auto& entry : entries)
+      for (const auto& word : attn::split(entry, ' ')) words.insert(word);
   return {words.begin(), words.end()};
-}
-
-LabelledSentence SentimentCorpus::clause(const ClauseParts& parts) {
-  LabelledSentence sentence;
-  auto& words = sentence.words;
-  words = parts.word->is_verb          ? Words{parts.viewer, "would"}
-          : parts.has_word_before_noun ? Words{"it", "was"}
-                                       : Words{"the", parts.noun, "was"};
-  if (!parts.negator.empty()) sentence.negator = words.size();
-  const auto append = [&](const std::string& phrase) {
-    if (phrase.empty()) return;
-    for (auto& word : attn::split(phrase, ' ')) words.push_back(std::move(word));
-  };
-  append(parts.negator);
-  append(parts.aside);
-  if (parts.has_word_before_noun) {
-    const char next = (parts.intensifier.empty() ? parts.word->text : parts.intensifier).front();
-    words.push_back(std::string_view("aeiou").find(next) != std::string_view::npos ? "an" : "a");
-  }
-  append(parts.intensifier);
-  sentence.sentiment_word = words.size();
-  words.push_back(parts.word->text);
-  if (parts.word->is_verb) words.push_back("the");
-  if (parts.word->is_verb || parts.has_word_before_noun) words.push_back(parts.noun);
-  sentence.is_positive = parts.word->is_positive != sentence.negator.has_value();
-  return sentence;
 }
 
 LabelledSentence SentimentCorpus::with_or_without_contrast(attn::Random& random,
@@ -187,25 +140,45 @@ LabelledSentence SentimentCorpus::with_or_without_contrast(attn::Random& random,
 
 LabelledSentence SentimentCorpus::draw_clause(attn::Random& random, bool is_positive) const {
   const bool is_negated = draw_once_in(random, 2);
-  ClauseParts parts;
-  parts.word = &draw_from(random, words_[is_positive != is_negated]);
+  const auto& word = draw_from(random, words_[is_positive != is_negated]);
   if (is_negated) {
-    const auto seen = draw_index(random, lists_.at("negators").size() - 1);
-    parts.negator = lists_.at("negators")[seen < parts.word->unseen_negator ? seen : seen + 1];
-  } else if (!parts.word->is_verb && draw_once_in(random, 2)) {
-    parts.intensifier = draw_from(random, lists_.at("intensifiers"));
+    const auto& negators = lists_.at("negators");
+    const auto seen = draw_index(random, negators.size() - 1);
+    return draw_around(random, word, negators[seen < word.unseen_negator ? seen : seen + 1], "");
   }
-  return draw_parts_around(random, std::move(parts));
+  const bool is_intensified = !word.is_verb && draw_once_in(random, 2);
+  return draw_around(random, word, "", is_intensified ? draw_from(random, lists_.at("intensifiers")) : "");
 }
 
-LabelledSentence SentimentCorpus::draw_parts_around(attn::Random& random, ClauseParts parts) const {
-  if (draw_once_in(random, 3)) parts.aside = draw_from(random, lists_.at("asides"));
-  parts.noun = draw_from(random, lists_.at("nouns"));
-  if (parts.word->is_verb)
-    parts.viewer = draw_from(random, lists_.at("viewers"));
-  else
-    parts.has_word_before_noun = draw_once_in(random, 2);
-  return clause(parts);
+LabelledSentence SentimentCorpus::draw_around(attn::Random& random, const SentimentWord& word,
+                                              const std::string& negator,
+                                              const std::string& intensifier) const {
+  const auto aside = draw_once_in(random, 3) ? draw_from(random, lists_.at("asides")) : "";
+  const auto& noun = draw_from(random, lists_.at("nouns"));
+  const auto viewer = word.is_verb ? draw_from(random, lists_.at("viewers")) : "";
+  const bool is_before_noun = !word.is_verb && draw_once_in(random, 2);
+  LabelledSentence sentence;
+  auto& words = sentence.words;
+  words = word.is_verb     ? Words{viewer, "would"}
+          : is_before_noun ? Words{"it", "was"}
+                           : Words{"the", noun, "was"};
+  if (!negator.empty()) sentence.negator = words.size();
+  const auto append = [&](std::string_view phrase) {
+    for (const auto one : attn::words_in(phrase)) words.emplace_back(one);
+  };
+  append(negator);
+  append(aside);
+  if (is_before_noun) {
+    const char next = (intensifier.empty() ? word.text : intensifier).front();
+    append(std::string_view("aeiou").find(next) != std::string_view::npos ? "an" : "a");
+  }
+  append(intensifier);
+  sentence.sentiment_word = words.size();
+  append(word.text);
+  if (word.is_verb) append("the");
+  if (word.is_verb || is_before_noun) append(noun);
+  sentence.is_positive = word.is_positive != sentence.negator.has_value();
+  return sentence;
 }
 
 }  // namespace corpora

@@ -44,8 +44,6 @@ class SentimentCorpus {
   std::vector<std::string> vocabulary() const;
 
  private:
-  friend class SentimentReader;
-
   struct SentimentWord {
     std::string text;
     bool is_positive;
@@ -53,16 +51,11 @@ class SentimentCorpus {
     std::size_t unseen_negator;  ///< index of a negator
   };
 
-  /// What a clause is made of. Empty texts are left out.
-  struct ClauseParts {
-    const SentimentWord* word = nullptr;
-    std::string negator, aside, intensifier, noun, viewer;
-    bool has_word_before_noun = false;  ///< "it was a good film", not "the film was good"
-  };
-
-  static LabelledSentence clause(const ClauseParts& parts);
   LabelledSentence draw_clause(attn::Random& random, bool is_positive) const;
-  LabelledSentence draw_parts_around(attn::Random& random, ClauseParts parts) const;
+  /// A clause with that adjective or verb; the negator and the intensifier may be empty.
+  LabelledSentence draw_around(attn::Random& random, const SentimentWord& word, const std::string& negator,
+                               const std::string& intensifier) const;
+
   LabelledSentence with_or_without_contrast(attn::Random& random, LabelledSentence last) const;
 
   std::map<std::string, std::vector<std::string>> lists_;  ///< by name; asides are of one word or several

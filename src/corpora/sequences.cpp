@@ -95,10 +95,6 @@ sys_days january(int year) {
   return std::chrono::year(year) / std::chrono::January / 1;
 }
 
-char lower_case_of(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 }  // namespace
 
 const std::vector<std::string_view>& date_forms() {
@@ -145,7 +141,8 @@ DateExample date_example(std::chrono::year_month_day date, std::string_view form
 }
 
 DateExample in_lower_case(DateExample example) {
-  std::transform(example.source.begin(), example.source.end(), example.source.begin(), lower_case_of);
+  for (char& c : example.source)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return example;
 }
 
@@ -161,8 +158,11 @@ std::string date_source_characters() {
   std::set<char> characters;
   // Every day of one year in every form: no year has other characters.
   for (auto day = january(first_year); day < january(first_year + 1); day += std::chrono::days(1))
-    for (const auto form : date_forms())
-      for (const char c : date_example(day, form).source) characters.insert({c, lower_case_of(c)});
+    for (const auto form : date_forms()) {
+      const auto example = date_example(day, form);
+      for (const auto& text : {example.source, in_lower_case(example).source})
+        characters.insert(text.begin(), text.end());
+    }
   return {characters.begin(), characters.end()};
 }
 

@@ -17,11 +17,12 @@ using Words = AboutGrammar::Words;
 struct Entity {
   std::size_t at;
   bool is_plural;
-  std::string kind;    ///< letter of the noun's class: p, a, f, t, l, g, q
-  std::string gender;  ///< "m", "w" or none
+  std::string kind = "p";   ///< letter of the noun's class: p, a, f, t, l, g, q
+  std::string gender = "";  ///< "m", "w" or none
   int person = 3;
 
   bool is_being() const { return kind == "p" || kind == "a"; }
+  bool is_singular() const { return !is_plural && person == 3; }
 };
 
 /// Whether the same pronoun may stand for both.
@@ -34,6 +35,7 @@ bool share_pronoun(const Entity& a, const Entity& b) {
 
 enum class Tense { past, present, negated, modal, progressive, perfect };
 
+/// Wherever words stand between spaces, one of them is drawn.
 class Writer {
  public:
   Writer(const Words& words, attn::Random& random) : words_(words), random_(random) {}
@@ -43,7 +45,7 @@ class Writer {
         {12, &Writer::when_first}, {17, &Writer::question},  {21, &Writer::there_is},
         {25, &Writer::imperative}, {33, &Writer::says_that}, {37, &Writer::fragment},
         {100, &Writer::statement}};
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     (this->*std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& one) {
               return r < one.first;
             })->second)();
@@ -56,19 +58,26 @@ class Writer {
 
  private:
   bool once_in(std::size_t times) { return corpora::draw_once_in(random_, times); }
-  bool chance(std::size_t percent) { return corpora::draw_index(random_, 100) < percent; }
+  std::size_t percent() { return corpora::draw_index(random_, 100); }
+  bool chance(std::size_t of_hundred) { return percent() < of_hundred; }
   const std::string& any(const std::vector<std::string>& items) { return corpora::draw_from(random_, items); }
+  std::string one_of(const std::string& words) { return any(attn::split(words, ' ')); }
 
-  std::string one_of(const std::string& text) { return any(attn::split(text, ' ')); }
-
-  /// About another word, or about itself.
-  std::size_t put(const std::string& word, std::optional<std::size_t> about = {}) {
+  /// About another word, or about itself. Returns its place.
+  std::size_t put(const std::string& words, std::optional<std::size_t> about = {}) {
     const auto at = next();
-    result_.words.push_back(word);
+    result_.words.push_back(one_of(words));
     result_.about.push_back(about.value_or(at));
     return at;
   }
   std::size_t next() const { return result_.words.size(); }
+
+  struct Pointer {
+    std::size_t from, to;
+  };
+
+  /// The first word is about the second one, which may be put after it.
+  void point(const Pointer& pointer) { result_.about[pointer.from] = pointer.to; }
 
   /// Slides and titles break off: what a lost word was to say is said of none.
   void break_off() {
@@ -87,10 +96,17 @@ class Writer {
     const auto found = words_.irregular.find(verb);
     return found != words_.irregular.end() ? any(found->second) : form_of(verb, Form::past);
   }
+  std::string gerund() { return form_of(any(words_.acts_on_things), Form::gerund); }
 
   const std::string& adjective_for(const std::string& kind) {
     const auto group = kind == "p" || kind == "a" ? "b" : kind == "f" ? "f" : "t";
     return any(words_.adjectives.at(chance(40) && kind != "q" && kind != "g" ? group : "-"));
+  }
+  const std::string& act_without_object(const Entity& subject) {
+    return any(subject.is_being() ? words_.acts_alone : words_.happens);
+  }
+  const std::string& act_on(const Entity& object) {
+    return any(object.is_being() ? words_.acts_on_beings : words_.acts_on_things);
   }
 
   struct Phrase {
@@ -99,36 +115,24 @@ class Writer {
     bool is_indefinite = false;
   };
 
-  Entity noun_phrase(const std::string& kind) { return noun_phrase(kind, {}); }
-  Entity noun_phrase(const std::string& kind, const Phrase& phrase) {
+  Entity noun_phrase(const std::string& kinds) { return noun_phrase(kinds, {}); }
+  Entity noun_phrase(const std::string& kinds, const Phrase& phrase) {
+    const auto kind = one_of(kinds);
     if (kind == "p" && !phrase.is_indefinite && !phrase.is_plural.value_or(false) && chance(22))
       return name();
-    if ((kind == "l" || kind == "g") && !phrase.is_plural && chance(20)) {
-      return {put(proper(any(words_.nouns.at(kind)))), false, kind, ""};
-    }
+    const bool is_place_or_group = kind == "l" || kind == "g";
+    if (is_place_or_group && !phrase.is_plural && chance(20))
+      return {put(proper(any(words_.nouns.at(kind)))), false, kind};
     const bool is_plural = phrase.is_plural.value_or(chance(30));
     const bool is_mass = !is_plural && (kind == "q" || kind == "f") && chance(35);
     const auto begin = next();
     std::string gender;
     const auto noun = kind == "p" && chance(55) ? gendered(gender) : any(words_.nouns.at(kind));
-    if (!is_mass && chance(is_plural ? 65 : 96)) {
-      if (chance(14)) {
-        possessor();
-      } else if (is_plural) {
-        put(one_of(phrase.is_indefinite
-                       ? "some many two three several"
-                       : "the the the these those my our his their some two three all many her most"));
-      } else {
-        put(one_of(
-            phrase.is_indefinite
-                ? "a a an another no"
-                : "the the the the a a an this that my her his our your its their every each another one"));
-      }
-    }
+    if (!is_mass && chance(is_plural ? 65 : 96)) determiner(is_plural, phrase.is_indefinite);
     for (auto count = corpora::draw_index(random_, 10) * 2 / 9; count > 0 && !is_mass; --count)
       adjectives(kind);
     if (is_mass && once_in(4)) put(adjective_for(kind));
-    if ((kind == "t" || kind == "l" || kind == "q" || kind == "g") && chance(20))
+    if ((is_place_or_group || kind == "t" || kind == "q") && chance(20))
       put(once_in(4) ? made_name() : any(words_.nouns.at(one_of("t t q q f l"))));
     const auto at = put(is_plural ? plural(noun) : noun);
     point_before(begin, at);
@@ -138,7 +142,19 @@ class Writer {
   }
 
   /// Of one of these kinds, with nothing behind it.
-  Entity short_noun(const std::string& kinds) { return noun_phrase(one_of(kinds), {.may_be_long = false}); }
+  Entity short_noun(const std::string& kinds) { return noun_phrase(kinds, {.may_be_long = false}); }
+
+  void determiner(bool is_plural, bool is_indefinite) {
+    static constexpr const char* determiners[2][2] = {
+        {"the the the the a a an this that my her his our your its their every each another one",
+         "a a an another no"},
+        {"the the the these those my our his their some two three all many her most",
+         "some many two three several"}};
+    if (chance(14))
+      possessor();
+    else
+      put(determiners[is_plural][is_indefinite]);
+  }
 
   /// All words from `begin` on that are about none yet are about the noun: not those of a possessor.
   void point_before(std::size_t begin, std::size_t noun) {
@@ -147,26 +163,18 @@ class Writer {
   }
 
   void adjectives(const std::string& kind) {
-    if (once_in(6)) {
-      const auto adverb = put(one_of("very really quite so too"));
-      result_.about[adverb] = put(adjective_for(kind));
-      return;
-    }
+    if (once_in(6)) return point({put("very really quite so too"), put(adjective_for(kind))});
     put(adjective_for(kind));
-    if (once_in(10)) stands_alone_.insert(put(one_of(", and"))), put(adjective_for(kind));
+    if (once_in(10)) stands_alone_.insert(put(", and")), put(adjective_for(kind));
   }
 
   /// "Maria's", "the dog's": the 's is about what is owned, as "my" is.
   void possessor() {
-    std::size_t owner = 0;
-    if (chance(50)) {
-      owner = put(proper(any(once_in(2) ? words_.men : words_.women)));
-    } else {
-      const auto article = put(one_of("the my her this"));
-      owner = put(any(words_.nouns.at(one_of("p a g l"))));
-      result_.about[article] = owner;
-    }
-    stands_alone_.insert(owner);
+    if (chance(50))
+      put(any_name(once_in(2)));
+    else
+      point({put("the my her this"), put(any(words_.nouns.at(one_of("p a g l"))))});
+    stands_alone_.insert(next() - 1);
     put("'s");
   }
 
@@ -180,6 +188,8 @@ class Writer {
     return any(words_.nouns.at("p" + gender));
   }
 
+  std::string any_name(bool is_man) { return proper(any(is_man ? words_.men : words_.women)); }
+
   /// A name that no list has.
   std::string made_name() {
     std::string made;
@@ -190,65 +200,54 @@ class Writer {
 
   Entity name() {
     const bool is_man = once_in(2);
-    if (once_in(8)) return {put(made_name()), false, "p", ""};
-    const auto at = put(proper(any(is_man ? words_.men : words_.women)));
-    return {at, false, "p", is_man ? "m" : "w"};
+    if (once_in(8)) return {put(made_name()), false};
+    return {put(any_name(is_man)), false, "p", is_man ? "m" : "w"};
   }
 
   void extend(const Entity& entity) {
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 8) {
       prepositional();
     } else if (r < 13) {
-      of_phrase();
+      point({put("of"), short_noun("t l q g p t").at});
     } else if (r < 24 && entity.is_being()) {
       relative_of_subject(entity);
     } else if (r < 27) {
       relative_of_object(entity);
     } else if (r < 29 && entity.is_being()) {
-      put(form_of(any(words_.acts_on_things), Form::gerund), entity.at);
+      put(gerund(), entity.at);
       short_noun("t f q");
     }
   }
 
   /// "the boy who likes the girls"
   void relative_of_subject(const Entity& entity) {
-    put(entity.kind == "p" ? one_of("who who that") : one_of("that that which"), entity.at);
+    put(entity.kind == "p" ? "who who that" : "that that which", entity.at);
     predicate(entity, true);
   }
 
   /// "the book that the girl read"
   void relative_of_object(const Entity& entity) {
-    if (!once_in(4)) put(entity.kind == "p" ? one_of("whom that who") : one_of("that that which"), entity.at);
+    if (!once_in(4)) put(entity.kind == "p" ? "whom that who" : "that that which", entity.at);
     const auto subject = chance(40) ? personal_pronoun() : short_noun("p p a");
-    verb(subject, any(entity.is_being() ? words_.acts_on_beings : words_.acts_on_things), simple_tense());
-  }
-
-  void of_phrase() {
-    const auto of = put("of");
-    result_.about[of] = short_noun("t l q g p t").at;
+    verb(subject, act_on(entity), simple_tense());
   }
 
   /// "on the mat", "after crossing the river" where somebody does so. The noun, where there is one.
   std::optional<Entity> prepositional(const std::optional<Entity>& subject = {}) {
     if (subject && subject->is_being() && once_in(12)) {
-      const auto preposition = put(one_of("after before by without while for of when"));
-      result_.about[preposition] = put(form_of(any(words_.acts_on_things), Form::gerund), subject->at);
+      point({put("after before by without while for of when"), put(gerund(), subject->at)});
       return short_noun("t f q l");
     }
-    const auto preposition = put(
-        one_of("on in at under over near behind across with through from to for by into about against after "
-               "before between during around along without toward as like past"));
-    if (once_in(14)) {
-      result_.about[preposition] = put(one_of("2008 1999 2024 1945 42 7 100 12"));
-      return {};
-    }
-    if (chance(10)) {
-      result_.about[preposition] = object_pronoun_of_nobody();
-      return {};
-    }
-    const auto object = short_noun("t t l l f q a p g d");
-    result_.about[preposition] = object.at;
+    const auto preposition =
+        put("on in at under over near behind across with through from to for by into about against after "
+            "before between during around along without toward as like past");
+    const auto* other = once_in(14)  ? "2008 1999 2024 1945 42 7 100 12"
+                        : chance(10) ? "me you us him her them it"
+                                     : nullptr;
+    const auto object = other ? Entity{put(other), false} : short_noun("t t l l f q a p g d");
+    point({preposition, object.at});
+    if (other) return {};
     if (once_in(8)) {
       put("and");
       short_noun("t l f q");
@@ -257,36 +256,30 @@ class Writer {
     return object;
   }
 
-  std::size_t object_pronoun_of_nobody() { return put(one_of("me you us him her them it")); }
-
-  Entity personal_pronoun() {
-    const auto word = one_of("I I you we he she they it");
+  /// "I" and "you" stand for nobody in the sentence but themselves.
+  Entity personal_pronoun(const std::string& words = "I I you we he she they it") {
+    const auto word = one_of(words);
     const bool is_plural = word == "you" || word == "we" || word == "they";
-    return {put(word), is_plural, word == "it" ? "a" : "p",
-            word == "he"    ? "m"
-            : word == "she" ? "w"
-                            : "",
-            word == "I" ? 1 : 3};
+    const auto* gender = word == "he" ? "m" : word == "she" ? "w" : "";
+    return {put(word), is_plural, word == "it" ? "a" : "p", gender, word == "I" ? 1 : 3};
   }
 
   Entity subject(const std::string& kinds) {
     const auto kind = one_of(kinds);
     if (chance(20) && (kind == "p" || kind == "a")) return personal_pronoun();
-    if (once_in(25)) return {put(one_of("this this that everything something")), false, "t", ""};
-    if (once_in(60)) return {put(one_of("these those some many")), true, "t", ""};
-    if (once_in(14)) {
-      const auto first = noun_phrase(kind, {.may_be_long = false});
-      put("and");
-      noun_phrase(kind, {.may_be_long = false});
-      return {first.at, true, kind, ""};
-    }
-    return noun_phrase(kind);
+    if (once_in(25)) return {put("this this that everything something"), false, "t"};
+    if (once_in(60)) return {put("these those some many"), true, "t"};
+    if (!once_in(14)) return noun_phrase(kind);
+    const auto first = short_noun(kind);
+    put("and");
+    short_noun(kind);
+    return {first.at, true, kind};
   }
 
   Tense simple_tense() { return once_in(2) ? Tense::past : Tense::present; }
 
   Tense tense() {
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     return r < 36   ? Tense::past
            : r < 62 ? Tense::present
            : r < 74 ? Tense::negated
@@ -295,50 +288,44 @@ class Writer {
                     : Tense::perfect;
   }
 
-  std::string is(const Entity& subject) {
-    if (subject.person == 1) return one_of("am 'm was");
-    return subject.is_plural ? one_of("are were are 're") : one_of("is was is was 's");
-  }
-
-  bool is_singular(const Entity& subject) const { return !subject.is_plural && subject.person == 3; }
-
-  void adverb_before() {
-    waiting_ = put(one_of("often always never really quickly slowly just still already also only"));
+  static const char* is(const Entity& subject) {
+    if (subject.person == 1) return "am 'm was";
+    return subject.is_plural ? "are were are 're" : "is was is was 's";
   }
 
   /// Verbs that are function words elsewhere: "likes", "has", "did".
   std::size_t main_verb(const Entity& subject) {
-    const auto is_one = is_singular(subject);
     if (once_in(3)) return verb(subject, one_of("like need"), Tense::negated);
     return put_verb(
-        is_one ? one_of("likes has had did does needs liked") : one_of("like have had did do need liked"),
+        subject.is_singular() ? "likes has had did does needs liked" : "like have had did do need liked",
         subject.at);
   }
 
   /// Gives the adverb before a verb its verb.
-  std::size_t put_verb(const std::string& word, std::size_t subject) {
-    const auto at = put(word, subject);
-    if (waiting_) result_.about[*waiting_] = at;
+  std::size_t put_verb(const std::string& words, std::size_t subject) {
+    const auto at = put(words, subject);
+    if (waiting_) point({*waiting_, at});
     waiting_.reset();
     return at;
   }
 
   std::size_t verb(const Entity& subject, const std::string& lemma, Tense tense) {
-    const bool is_one = is_singular(subject);
+    const bool is_one = subject.is_singular();
     if (tense == Tense::negated) {
-      put(one_of(is_one ? "did does did can could will would ca wo should"
-                        : "did do did can could will would ca wo should"),
+      put(is_one ? "did does did can could will would ca wo should"
+                 : "did do did can could will would ca wo should",
           subject.at);
-      put(one_of("not n't n't"), subject.at);
+      put("not n't n't", subject.at);
     } else if (tense == Tense::modal) {
-      put(one_of("will can could must would may should might 'll 'd"), subject.at);
+      put("will can could must would may should might 'll 'd", subject.at);
     } else if (tense == Tense::progressive) {
       put(is(subject), subject.at);
     } else if (tense == Tense::perfect) {
-      put(is_one ? one_of("has had 's") : one_of("have had 've"), subject.at);
-      if (once_in(6)) put(one_of("not n't"), subject.at);
+      put(is_one ? "has had 's" : "have had 've", subject.at);
+      if (once_in(6)) put("not n't", subject.at);
     }
-    if (tense != Tense::negated && once_in(tense == Tense::past ? 10 : 8)) adverb_before();
+    if (tense != Tense::negated && once_in(tense == Tense::past ? 10 : 8))
+      waiting_ = put("often always never really quickly slowly just still already also only");
     const bool is_past = tense == Tense::past || tense == Tense::perfect;
     return put_verb(is_past                             ? past(lemma)
                     : tense == Tense::progressive       ? form_of(lemma, Form::gerund)
@@ -348,7 +335,7 @@ class Writer {
   }
 
   std::optional<Entity> predicate(const Entity& subject, bool is_short = false) {
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 26 || (!subject.is_being() && r < 60)) {
       being(subject);
       return {};
@@ -360,17 +347,16 @@ class Writer {
     std::optional<Entity> object;
     std::size_t at = 0;
     if (r < 48 || !subject.is_being()) {
-      at = verb(subject, any(subject.is_being() ? words_.acts_alone : words_.happens), tense());
+      at = verb(subject, act_without_object(subject), tense());
       if (chance(55)) object = prepositional(subject);
     } else {
       const bool on_being = chance(36);
       at = once_in(9) ? main_verb(subject)
                       : verb(subject, any(on_being ? words_.acts_on_beings : words_.acts_on_things), tense());
       if (chance(10)) {
-        put(one_of("it him her them me us you this that something everything"));
+        put("it him her them me us you this that something everything");
       } else {
-        object =
-            noun_phrase(on_being ? one_of("p p a") : one_of("t t f l q a t"), {.may_be_long = !is_short});
+        object = noun_phrase(on_being ? "p p a" : "t t f l q a t", {.may_be_long = !is_short});
         if (once_in(12)) listed();
       }
       if (chance(18)) {
@@ -383,21 +369,19 @@ class Writer {
   }
 
   void after_verb(const Entity& subject, std::size_t verb_at, bool is_short) {
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 12) {
-      put(chance(60)
-              ? one_of("quickly slowly often again today yesterday well hard here there now too home soon")
-              : any(words_.adverbs),
+      put(chance(60) ? "quickly slowly often again today yesterday well hard here there now too home soon"
+                     : any(words_.adverbs),
           verb_at);
     } else if (r < 19 && !is_short && subject.is_being()) {
       infinitive(subject);
     } else if (r < 25 && !is_short) {
       put("and");
-      verb(subject, any(subject.is_being() ? words_.acts_alone : words_.happens), simple_tense());
+      verb(subject, act_without_object(subject), simple_tense());
       if (once_in(2)) prepositional();
     } else if (r < 28) {
-      const auto which = put(one_of("every this last next"));
-      result_.about[which] = put(one_of("day morning week year night evening"));
+      point({put("every this last next"), put("day morning week year night evening")});
     }
   }
 
@@ -413,46 +397,44 @@ class Writer {
 
   /// "to deposit money"
   void infinitive(const Entity& subject) {
-    const auto to = put("to");
-    result_.about[to] = put(any(words_.acts_on_things), subject.at);
+    point({put("to"), put(any(words_.acts_on_things), subject.at)});
     short_noun("t f q l");
   }
 
-  std::size_t adjective_said_of(const Entity& subject, const std::string& adjective) {
-    std::optional<std::size_t> degree;
-    if (chance(40)) degree = put(one_of("too very so really quite too"));
-    const auto at = put(adjective, subject.at);
-    if (degree) result_.about[*degree] = at;
-    return at;
+  void adjective_said_of(const Entity& subject, const std::string& adjective) {
+    if (chance(40))
+      point({put("too very so really quite too"), put(adjective, subject.at)});
+    else
+      put(adjective, subject.at);
   }
 
   void copula(const Entity& subject) {
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 72) {
       put(is(subject), subject.at);
     } else if (r < 86) {
-      put(one_of("will would can could should must might may 'll"), subject.at);
+      put("will would can could should must might may 'll", subject.at);
       if (once_in(4)) put("not", subject.at);
       put("be", subject.at);
       return;
     } else if (r < 92) {
-      put(is_singular(subject) ? one_of("has had") : one_of("have had"), subject.at);
+      put(subject.is_singular() ? "has had" : "have had", subject.at);
       put("been", subject.at);
     } else {
       put(past(one_of("become seem look feel remain")), subject.at);
       return;
     }
-    if (chance(16)) put(one_of("not n't never"), subject.at);
-    if (once_in(20)) result_.about[put(one_of("always often still just"))] = subject.at;
+    if (chance(16)) put("not n't never", subject.at);
+    if (once_in(20)) put("always often still just", subject.at);
   }
 
   void being(const Entity& subject) {
     copula(subject);
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 62) {
       adjective_said_of(subject, adjective_for(subject.kind));
       if (once_in(8)) {
-        put(one_of("and but ,"));
+        put("and but ,");
         put(adjective_for(subject.kind), subject.at);
       }
       if (once_in(10))
@@ -462,7 +444,7 @@ class Writer {
     } else if (r < 80) {
       prepositional();
     } else {
-      noun_phrase(subject.is_being() ? one_of(subject.kind + " p") : one_of("q t l"),
+      noun_phrase(subject.is_being() ? subject.kind + " p" : "q t l",
                   {.is_plural = subject.is_plural, .is_indefinite = once_in(2)});
     }
   }
@@ -470,22 +452,20 @@ class Writer {
   /// "was broken by the boy"
   void passive(const Entity& subject) {
     if (once_in(6))
-      put(one_of("will can could must"), subject.at), put("be", subject.at);
+      put("will can could must", subject.at), put("be", subject.at);
     else
       put(is(subject), subject.at);
-    if (chance(12)) put(one_of("not n't never"), subject.at);
-    put(past(any(subject.is_being() ? words_.acts_on_beings : words_.acts_on_things)), subject.at);
-    if (chance(40)) {
-      const auto by = put("by");
-      result_.about[by] = short_noun("p p a g").at;
-    } else if (chance(40)) {
+    if (chance(12)) put("not n't never", subject.at);
+    put(past(act_on(subject)), subject.at);
+    if (chance(40))
+      point({put("by"), short_noun("p p a g").at});
+    else if (chance(40))
       prepositional();
-    }
   }
 
   void statement() {
     if (once_in(12)) {
-      put(one_of("today yesterday now then often suddenly finally however later"));
+      put("today yesterday now then often suddenly finally however later");
       if (once_in(2)) put(",");
     } else if (once_in(14)) {
       prepositional();
@@ -493,7 +473,7 @@ class Writer {
     }
     const auto first = subject("p p p a a t t f l q g d");
     const auto object = predicate(first);
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 58) {
       continued(first, object);
     } else if (r < 66) {
@@ -505,20 +485,11 @@ class Writer {
   /// A second clause, often about what a noun of the first one stands for.
   void continued(const Entity& first, const std::optional<Entity>& object) {
     if (once_in(4)) put(",");
-    put(one_of(
-        "because because because but and and so when since while although if or as until after before"));
-    if (chance(22)) {
-      const auto other = once_in(2) ? personal_of_none() : subject("p a t f q");
-      predicate(other, true);
-      return;
-    }
-    about_one_of(first, object);
-  }
-
-  /// "I" and "you" stand for nobody in the sentence but themselves.
-  Entity personal_of_none() {
-    const auto word = one_of("I I you we");
-    return {put(word), word != "I", "p", "", word == "I" ? 1 : 3};
+    put("because because because but and and so when since while although if or as until after before");
+    if (chance(22))
+      predicate(once_in(2) ? personal_pronoun("I I you we") : subject("p a t f q"), true);
+    else
+      about_one_of(first, object);
   }
 
   std::size_t pronoun_for(const Entity& entity) {
@@ -527,7 +498,7 @@ class Writer {
       if (word == personal) return put(word);
     if (entity.is_plural) return put("they", entity.at);
     if (entity.kind != "p") return put("it", entity.at);
-    return put(entity.gender == "m" ? "he" : entity.gender == "w" ? "she" : one_of("he she"), entity.at);
+    return put(entity.gender == "m" ? "he" : entity.gender == "w" ? "she" : "he she", entity.at);
   }
 
   static std::string said_of(const Entity& entity) {
@@ -536,64 +507,57 @@ class Writer {
 
   void about_one_of(const Entity& first, const std::optional<Entity>& object) {
     const bool is_about_object = object && once_in(2);
-    auto chosen = is_about_object ? *object : first;
     const bool is_open = object && share_pronoun(first, *object);
     const bool is_decidable = is_open && said_of(first) != said_of(*object);
-    if (is_open && !is_decidable) chosen = first;
-    auto meant = chosen;
-    const auto pronoun = pronoun_for(chosen);
-    meant.at = result_.about[pronoun];
-    if (is_decidable) {
+    auto meant = is_about_object && (!is_open || is_decidable) ? *object : first;
+    meant.at = result_.about[pronoun_for(meant)];
+    if (is_decidable)
       decided_by_what_is_said(meant);
-      return;
-    }
-    predicate(meant, true);
+    else
+      predicate(meant, true);
   }
 
   /// "it was too tired": of beings, things or food. Or an act of a being.
   void decided_by_what_is_said(const Entity& meant) {
     if (meant.is_being() && once_in(3)) {
       verb(meant, any(words_.acts_alone), once_in(2) ? Tense::modal : tense());
-      return;
-    }
-    if (!meant.is_being() && once_in(6)) {
+    } else if (!meant.is_being() && once_in(6)) {
       passive(meant);
-      return;
+    } else {
+      copula(meant);
+      adjective_said_of(meant, any(words_.adjectives.at(said_of(meant))));
     }
-    copula(meant);
-    adjective_said_of(meant, any(words_.adjectives.at(said_of(meant))));
   }
 
   void when_first() {
-    put(one_of("when when if because although while since after before as"));
+    put("when when if because although while since after before as");
     const auto first = subject("p p a t");
     const auto object = predicate(first, true);
     if (!once_in(3)) put(",");
     if (once_in(3))
-      predicate(noun_phrase(one_of("p a t")), true);
+      predicate(noun_phrase("p a t"), true);
     else
       about_one_of(first, object);
   }
 
   void question() {
     is_question_ = true;
-    const auto r = corpora::draw_index(random_, 100);
+    const auto r = percent();
     if (r < 40) {
-      if (once_in(2)) put(one_of("when why where how what"));
-      const auto auxiliary = put(one_of("did does do will can could would should"));
+      if (once_in(2)) put("when why where how what");
+      const auto auxiliary = put("did does do will can could would should");
       const auto who = subject("p p a");
-      result_.about[auxiliary] = who.at;
+      point({auxiliary, who.at});
       put(any(words_.acts_alone), who.at);
       if (once_in(2)) prepositional();
     } else if (r < 75) {
-      if (once_in(2)) put(one_of("where why how when who what"));
-      const auto is = put(one_of("is was are were is is"));
+      if (once_in(2)) put("where why how when who what");
+      const auto is = put("is was are were is is");
       const auto what = subject("p a t f l");
-      result_.about[is] = what.at;
+      point({is, what.at});
       if (once_in(2)) adjective_said_of(what, adjective_for(what.kind));
     } else {
-      const Entity who = {put(one_of("who what who")), false, "p", ""};
-      predicate(who, true);
+      predicate({put("who what who"), false}, true);
     }
     put("?");
   }
@@ -601,19 +565,19 @@ class Writer {
   void there_is() {
     put("there");
     const bool is_plural = chance(40);
-    const auto is = put(is_plural ? one_of("are were") : one_of("is was 's"));
-    const auto what = noun_phrase(one_of("p a t f q"),
-                                  {.may_be_long = false, .is_plural = is_plural, .is_indefinite = true});
-    result_.about[is] = what.at;
+    const auto is = put(is_plural ? "are were" : "is was 's");
+    const auto what =
+        noun_phrase("p a t f q", {.may_be_long = false, .is_plural = is_plural, .is_indefinite = true});
+    point({is, what.at});
     if (once_in(2)) prepositional();
-    if (once_in(3)) relative_of_subject({what.at, is_plural, what.is_being() ? what.kind : "t", ""});
+    if (once_in(3)) relative_of_subject({what.at, is_plural, what.is_being() ? what.kind : "t"});
   }
 
   void imperative() {
     if (once_in(3)) put("please");
-    if (once_in(4)) put(one_of("do")), put(one_of("not n't"));
+    if (once_in(4)) put("do"), put("not n't");
     put(any(words_.acts_on_things));
-    noun_phrase(one_of("t f l q"));
+    noun_phrase("t f l q");
     if (once_in(3)) prepositional();
   }
 
@@ -622,14 +586,12 @@ class Writer {
     const auto first = subject("p p p a");
     std::optional<Entity> object;
     verb(first, one_of("say think know believe hope see tell tell ask show"), tense());
-    if (result_.words.back().rfind("t", 0) == 0 && once_in(2))
-      object = noun_phrase("p", {.may_be_long = false});
+    if (result_.words.back().starts_with('t') && once_in(2)) object = short_noun("p");
     if (once_in(6)) {  // "know who did it"
-      const Entity who = {put(one_of("who what which")), false, "p", ""};
-      predicate(who, true);
+      predicate({put("who what which"), false}, true);
       return;
     }
-    if (!once_in(4)) put(one_of("that that that if where why how"));
+    if (!once_in(4)) put("that that that if where why how");
     if (once_in(2))
       about_one_of(first, object);
     else
@@ -638,8 +600,8 @@ class Writer {
 
   /// "machine learning", "hello world", "your journey"
   void fragment() {
-    const auto what = noun_phrase(one_of("q t l p q"));
-    if (once_in(3)) put(any(words_.acts_on_things), what.at), noun_phrase(one_of("p t q"));
+    const auto what = noun_phrase("q t l p q");
+    if (once_in(3)) put(any(words_.acts_on_things), what.at), noun_phrase("p t q");
   }
 
   const Words& words_;
@@ -650,27 +612,22 @@ class Writer {
   bool is_question_ = false;
 };
 
-bool has(const Reading& reading, char letter) {
-  return reading.kind.find(letter) != std::string::npos;
-}
-
 void sort_in(Words& words, const Reading& reading, const std::string& word) {
-  if (reading.part == "noun") {
-    if (has(reading, 'n'))
-      (has(reading, 'm') ? words.men : words.women).push_back(word);
-    else {
-      words.nouns[reading.kind.substr(0, 1)].push_back(word);
-      if (reading.kind.size() > 1) words.nouns[reading.kind].push_back(word);
-    }
+  const auto has = [&](char letter) { return reading.kind.find(letter) != std::string::npos; };
+  if (reading.part == "noun" && has('n')) {
+    (has('m') ? words.men : words.women).push_back(word);
+  } else if (reading.part == "noun") {
+    words.nouns[reading.kind.substr(0, 1)].push_back(word);
+    if (reading.kind.size() > 1) words.nouns[reading.kind].push_back(word);
   } else if (reading.part == "adjective") {
     words.adjectives[reading.kind].push_back(word);
   } else if (reading.part == "adverb") {
     words.adverbs.push_back(word);
   } else if (reading.part == "verb") {
-    if (has(reading, 'i') && has(reading, 'b')) words.acts_alone.push_back(word);
-    if (has(reading, 'i') && has(reading, 't')) words.happens.push_back(word);
-    if (has(reading, 'o')) words.acts_on_things.push_back(word);
-    if (has(reading, 'w')) words.acts_on_beings.push_back(word);
+    if (has('i') && has('b')) words.acts_alone.push_back(word);
+    if (has('i') && has('t')) words.happens.push_back(word);
+    if (has('o')) words.acts_on_things.push_back(word);
+    if (has('w')) words.acts_on_beings.push_back(word);
   }
 }
 
@@ -678,23 +635,19 @@ void sort_in(Words& words, const Reading& reading, const std::string& word) {
 
 AboutGrammar::AboutGrammar(const Lexicon& lexicon, const std::function<bool(const std::string&)>& is_used) {
   constexpr double least_share = 0.3;
-  for (const auto& entry : lexicon.entries()) {
-    for (const auto& text : entry.readings)
-      if (text.front() == '>') {
-        const auto digits = std::min(text.find_first_of("0123456789"), text.size());
-        const auto lemma = text.substr(2, digits - 2);
-        if (text[1] == 'n') words_.irregular_plurals[lemma] = entry.word;
-        if (text[1] == 'v' && entry.word.substr(std::max<std::size_t>(entry.word.size(), 3) - 3) != "ing")
-          words_.irregular[lemma].push_back(entry.word);
-      }
-    if (!is_used(entry.word) || entry.word.size() < 2) continue;
-    const bool is_common =
-        std::any_of(entry.readings.begin(), entry.readings.end(),
-                    [](const std::string& text) { return text.back() >= '0' && text.back() <= '9'; });
-    if (!is_common) continue;
-    for (const auto& reading : lexicon.readings(entry.word))
-      if (reading.lemma == entry.word && reading.form == Form::base && reading.share >= least_share)
-        sort_in(words_, reading, entry.word);
+  constexpr std::string_view digits = "0123456789";
+  for (const auto& [word, readings] : lexicon.entries()) {
+    bool is_common = false;
+    for (const auto& text : readings) {
+      is_common |= digits.find(text.back()) != digits.npos;
+      const auto lemma = text.front() == '>' ? text.substr(2, text.find_first_of(digits) - 2) : "";
+      if (text.starts_with(">n")) words_.irregular_plurals[lemma] = word;
+      if (text.starts_with(">v") && !word.ends_with("ing")) words_.irregular[lemma].push_back(word);
+    }
+    if (!is_common || !is_used(word) || word.size() < 2) continue;
+    for (const auto& reading : lexicon.readings(word))
+      if (reading.lemma == word && reading.form == Form::base && reading.share >= least_share)
+        sort_in(words_, reading, word);
   }
 }
 

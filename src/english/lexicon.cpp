@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
-#include <sstream>
 
-#include "attn/error.hpp"
 #include "attn/random/random.hpp"
+#include "attn/text/text_file.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace english {
@@ -23,18 +22,14 @@ bool is_vowel(char letter) {
   return vowels.find(letter) != vowels.npos;
 }
 
-bool ends_with(std::string_view word, std::string_view ending) {
-  return word.size() > ending.size() && word.substr(word.size() - ending.size()) == ending;
+/// With any of the endings, and something before it.
+template <class... Endings>
+bool ends_with(std::string_view word, const Endings&... endings) {
+  return ((word.size() > std::string_view(endings).size() && word.ends_with(endings)) || ...);
 }
 
 std::string without(std::string_view word, std::size_t letters) {
   return std::string(word.substr(0, word.size() - letters));
-}
-
-bool hisses(std::string_view word) {
-  for (const auto* ending : {"s", "x", "z", "ch", "sh"})
-    if (ends_with(word, ending)) return true;
-  return false;
 }
 
 bool ends_with_consonant_and_y(std::string_view word) {
@@ -51,12 +46,9 @@ bool doubles_last(std::string_view verb) {
 }
 
 std::string lower(std::string_view word) {
-  std::string result(word);
+  auto result = with_plain_apostrophes(std::string(word));
   std::transform(result.begin(), result.end(), result.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  if (result.rfind("\u2019", 0) == 0) result.replace(0, 3, "'");
-  for (auto at = result.find("\u2019"); at != result.npos && result.size() > 3; at = result.find("\u2019"))
-    result.replace(at, 3, "'");
   return result;
 }
 
@@ -65,12 +57,12 @@ std::string name_of(char part) {
 }
 
 /// "nt91" or ".pronoun". A word that the tagged texts never have counts as half a use.
-Reading parsed(const std::string& text, const std::string& lemma) {
-  if (text.front() == '.') return {text.substr(1), lemma, "", Form::base, 1};
+Reading parsed(std::string_view text, const std::string& lemma) {
+  if (text.front() == '.') return {std::string(text.substr(1)), lemma, "", Form::base, 1};
   const auto digits = std::min(text.find_first_of("0123456789"), text.size());
   std::size_t count = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), count);
-  Reading reading = {name_of(text.front()), lemma, text.substr(1, digits - 1), Form::base,
+  Reading reading = {name_of(text.front()), lemma, std::string(text.substr(1, digits - 1)), Form::base,
                      static_cast<double>(count) + 0.5};
   if (reading.part == "noun" || reading.kind.empty()) return reading;
   reading.polarity = reading.kind.back() == 'g' ? 1 : reading.kind.back() == 'x' ? -1 : 0;
@@ -78,76 +70,54 @@ Reading parsed(const std::string& text, const std::string& lemma) {
   return reading;
 }
 
-std::vector<std::string> words_of(std::string_view line) {
-  std::istringstream stream{std::string(line)};
-  return {std::istream_iterator<std::string>(stream), {}};
+std::string_view word_of(std::string_view line) {
+  return line.substr(0, line.find(' '));
 }
 
 }  // namespace
 
-Lexicon::Lexicon(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw attn::Error(path + ": cannot be read; valid: the lexicon of English words");
-  text_.assign(std::istreambuf_iterator<char>(file), {});
+Lexicon::Lexicon(const std::string& path) : text_(attn::text_of_file(path, "the lexicon of English words")) {
+  lines_ = attn::pieces_of(text_, "\n");
+  std::erase(lines_, "");
 }
 
-std::string_view Lexicon::line_of(std::string_view word) const {
-  const std::string_view text = text_;
-  std::size_t low = 0, high = text.size();
-  while (low < high) {
-    const auto middle = low + (high - low) / 2;
-    const auto before = middle == 0 ? text.npos : text.rfind('\n', middle - 1);
-    const auto begin = before == text.npos ? 0 : std::max(before + 1, low);
-    const auto end = std::min(text.find('\n', middle), text.size());
-    const auto line = text.substr(begin, end - begin);
-    const auto name = line.substr(0, line.find(' '));
-    if (name == word) return line;
-    if (name < word)
-      low = std::min(end + 1, high);
-    else
-      high = begin;
-  }
-  return {};
+std::vector<std::string_view> Lexicon::listed(std::string_view word) const {
+  const auto line = std::lower_bound(lines_.begin(), lines_.end(), word,
+                                     [](auto one, auto wanted) { return word_of(one) < wanted; });
+  if (line == lines_.end() || word_of(*line) != word) return {};
+  return attn::words_in(line->substr(word.size()));
 }
 
 std::vector<Lexicon::Entry> Lexicon::entries() const {
   std::vector<Entry> all;
-  std::istringstream lines(text_);
-  for (std::string line; std::getline(lines, line);) {
-    auto words = words_of(line);
-    if (words.empty()) continue;
-    all.push_back({words.front(), {words.begin() + 1, words.end()}});
+  for (const auto line : lines_) {
+    const auto words = attn::words_in(line);
+    all.push_back({std::string(words.front()), {words.begin() + 1, words.end()}});
   }
   return all;
 }
 
 void Lexicon::add_form(std::vector<Reading>& found, const std::string& lemma, char part, Form form) const {
-  const auto words = words_of(line_of(lemma));
-  for (std::size_t i = 1; i < words.size(); ++i)
-    if (words[i].front() == part) {
-      auto reading = parsed(words[i], lemma);
-      reading.form = form;
-      found.push_back(std::move(reading));
+  for (const auto text : listed(lemma))
+    if (text.front() == part) {
+      found.push_back(parsed(text, lemma));
+      found.back().form = form;
     }
 }
 
-void Lexicon::add_listed(std::vector<Reading>& found, std::string_view word) const {
-  const auto words = words_of(line_of(word));
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i].front() != '>') {
-      found.push_back(parsed(words[i], words.front()));
-      if (found.back().part == "noun" && found.back().kind.back() == 's') {  // a plural of its own: "folks"
-        found.back().kind.pop_back();
-        found.back().form = Form::plural;
-      }
+void Lexicon::add_listed(std::vector<Reading>& found, const std::string& word) const {
+  for (const auto text : listed(word)) {
+    if (text.front() == '>') {
+      const std::string lemma(text.substr(2, text.find_first_of("0123456789") - 2));
+      const auto form_of_verb = ends_with(word, "ing") ? Form::gerund : Form::past;
+      add_form(found, lemma, text[1], text[1] == 'n' ? Form::plural : form_of_verb);
       continue;
     }
-    const char part = words[i][1];
-    const auto digits = std::min(words[i].find_first_of("0123456789"), words[i].size());
-    add_form(found, words[i].substr(2, digits - 2), part,
-             part == 'n'              ? Form::plural
-             : ends_with(word, "ing") ? Form::gerund
-                                      : Form::past);
+    auto& reading = found.emplace_back(parsed(text, word));
+    if (reading.part == "noun" && reading.kind.back() == 's') {  // a plural of its own: "folks"
+      reading.kind.pop_back();
+      reading.form = Form::plural;
+    }
   }
 }
 
@@ -173,6 +143,11 @@ void Lexicon::add_regular(std::vector<Reading>& found, const std::string& word) 
 }
 
 std::vector<Reading> Lexicon::readings(std::string_view word) const {
+  const auto share_out = [](auto begin, auto end, double whole) {
+    const auto all = std::accumulate(begin, end, 0.0,
+                                     [](double sum, const Reading& reading) { return sum + reading.share; });
+    std::for_each(begin, end, [&](Reading& reading) { reading.share = whole * reading.share / all; });
+  };
   const auto small = lower(word);
   std::vector<Reading> found;
   add_listed(found, small);
@@ -180,20 +155,15 @@ std::vector<Reading> Lexicon::readings(std::string_view word) const {
       std::any_of(found.begin(), found.end(), [](const Reading& reading) { return reading.is_function(); });
   if (is_function_word) {  // "does" is no form of a deer, "like" seldom a verb
     const auto is_by_hand = [](const Reading& reading) { return reading.kind.empty() && reading.share == 1; };
-    std::stable_partition(found.begin(), found.end(), is_by_hand);
-    const auto by_hand = static_cast<double>(std::count_if(found.begin(), found.end(), is_by_hand));
-    double rest = 0;
-    for (const auto& reading : found) rest += is_by_hand(reading) ? 0 : reading.share;
-    for (auto& reading : found)
-      reading.share = is_by_hand(reading) ? (rest > 0 ? 0.7 : 1.0) / by_hand : 0.3 * reading.share / rest;
+    const auto rest = std::stable_partition(found.begin(), found.end(), is_by_hand);
+    share_out(found.begin(), rest, rest == found.end() ? 1.0 : 0.7);
+    share_out(rest, found.end(), 0.3);
     return found;
   }
   add_regular(found, small);
   std::stable_sort(found.begin(), found.end(),
                    [](const Reading& a, const Reading& b) { return a.share > b.share; });
-  double all = 0;
-  for (const auto& reading : found) all += reading.share;
-  for (auto& reading : found) reading.share /= all;
+  share_out(found.begin(), found.end(), 1.0);
   return found;
 }
 
@@ -203,7 +173,7 @@ std::vector<Reading> Lexicon::guessed_readings(std::string_view word) const {
   const auto small = lower(word);
   if (!small.empty() && small.front() >= '0' && small.front() <= '9')
     return {{"number", small, "", Form::base, 1}};
-  const auto ends = [&](auto... endings) { return (ends_with(small, endings) || ...); };
+  const auto ends = [&](auto... endings) { return ends_with(small, endings...); };
   if (ends("ly")) return {{"adverb", small, "", Form::base, 1}};
   if (ends("ous", "ful", "ive", "able", "ible", "less", "ish", "ic", "al", "ary"))
     return {{"adjective", small, "-", Form::base, 1}};
@@ -218,14 +188,14 @@ std::vector<Reading> Lexicon::guessed_readings(std::string_view word) const {
 
 std::string plural_of(const std::string& noun) {
   if (ends_with_consonant_and_y(noun)) return without(noun, 1) + "ies";
-  return noun + (hisses(noun) ? "es" : "s");
+  return noun + (ends_with(noun, "s", "x", "z", "ch", "sh") ? "es" : "s");
 }
 
 std::string form_of(const std::string& verb, Form form) {
   if (form == Form::third_person) return ends_with(verb, "o") ? verb + "es" : plural_of(verb);
   if (form == Form::gerund) {
     if (ends_with(verb, "ie")) return without(verb, 2) + "ying";
-    const bool drops_e = ends_with(verb, "e") && !ends_with(verb, "ee") && !ends_with(verb, "ye");
+    const bool drops_e = ends_with(verb, "e") && !ends_with(verb, "ee", "ye");
     return (drops_e ? without(verb, 1) : doubles_last(verb) ? verb + verb.back() : verb) + "ing";
   }
   if (form == Form::past) {
@@ -376,17 +346,11 @@ std::vector<std::string> with_contractions_cut(const std::vector<std::string>& t
   std::vector<std::string> cut;
   for (const auto& token : tokens) {
     const auto plain = with_plain_apostrophes(token);
-    const auto apostrophe = plain.rfind('\'');
-    const auto begin = apostrophe == plain.npos || apostrophe == 0 ? plain.npos
-                       : plain.substr(apostrophe - 1) == "n't"     ? apostrophe - 1
-                                                                   : apostrophe;
-    static const std::set<std::string> endings = {"n't", "'s", "'m", "'re", "'ve", "'ll", "'d"};
-    if (begin == plain.npos || begin == 0 || endings.count(plain.substr(begin)) == 0) {
-      cut.push_back(token);
-      continue;
-    }
-    cut.push_back(plain.substr(0, begin));
-    cut.push_back(plain.substr(begin));
+    std::size_t letters = 0;
+    for (const std::string_view ending : {"n't", "'s", "'m", "'re", "'ve", "'ll", "'d"})
+      if (ends_with(plain, ending)) letters = ending.size();
+    cut.push_back(letters == 0 ? token : without(plain, letters));
+    if (letters > 0) cut.push_back(plain.substr(plain.size() - letters));
   }
   return cut;
 }

@@ -38,6 +38,8 @@ class Lexicon {
   /// Throws attn::Error where the file cannot be read.
   explicit Lexicon(const std::string& path);
 
+  Lexicon(const Lexicon&) = delete;
+
   /// All that the word can be, the likeliest first: itself, and what it is a regular form of. Upper and lower
   /// case are the same. Empty for a word that is neither listed nor a regular form of one that is.
   std::vector<Reading> readings(std::string_view word) const;
@@ -55,12 +57,15 @@ class Lexicon {
   std::vector<Entry> entries() const;
 
  private:
-  std::string_view line_of(std::string_view word) const;
-  void add_listed(std::vector<Reading>& found, std::string_view word) const;
+  /// The readings of the word's line.
+  std::vector<std::string_view> listed(std::string_view word) const;
+
+  void add_listed(std::vector<Reading>& found, const std::string& word) const;
   void add_regular(std::vector<Reading>& found, const std::string& word) const;
   void add_form(std::vector<Reading>& found, const std::string& lemma, char part, Form form) const;
 
   std::string text_;
+  std::vector<std::string_view> lines_;  ///< of the text
 };
 
 /// "dogs", "boxes", "cities": by rule.

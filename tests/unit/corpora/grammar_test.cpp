@@ -148,6 +148,12 @@ TEST_CASE("an unknown name in a rule is refused with its line") {
       ", line 8: \"d\" is a c, which the variable does not have; valid: a value of a");
 }
 
+TEST_CASE("more values than a condition can tell apart are refused") {
+  std::string features = "features\n  number =";
+  for (int value = 0; value < 257; ++value) features += " v" + std::to_string(value);
+  CHECK(refusal(features + "\n") == ", line 2: the features have too many values; valid: at most 256");
+}
+
 TEST_CASE("sides that do not match are refused with their line") {
   CHECK(refusal_of_rules("<sentence>\n  <the X> <noun X> = <the>\n") ==
         ", line 26: <noun X> has nothing on the target side; valid: <noun X>, or a word that comes from it: "

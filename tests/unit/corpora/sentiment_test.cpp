@@ -307,7 +307,7 @@ TEST_CASE("a lexicon that is not complete or not a text is refused") {
   auto one_negator = lexicon_with("");
   one_negator.erase(one_negator.find(", never"), 7);
   CHECK_THAT(refusal(one_negator), StartsWith(" has one negator"));
-  CHECK_THAT(refusal(std::string(1 << 21, '#')), StartsWith(" is too long"));
+  CHECK_THAT(refusal(std::string(1 << 21, '#')), StartsWith(", line 1: the line is longer than "));
   CHECK_THROWS_WITH(SentimentCorpus::load("/nonexistent"),
                     StartsWith("/nonexistent cannot be opened: No such"));
   CHECK_THROWS_WITH(SentimentCorpus::load("/tmp"), StartsWith("/tmp is a directory"));
