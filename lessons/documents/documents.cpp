@@ -418,11 +418,20 @@ bool is_of_the_lab(const std::string& file) {
                      [&](const auto& folder) { return file.starts_with(folder + "/"); });
 }
 
+/// The part where it stands beside the document, or, for one that a part in a folder of its own uses, beside
+/// the document that has the folder.
+std::optional<std::string> own_part(const document::Block& use) {
+  if (is_of_the_lab(use.place.file)) return std::nullopt;
+  const auto folder = std::filesystem::path(use.place.file).parent_path();
+  for (const auto& beside : {folder / use.call.name, folder.parent_path() / use.call.name})
+    if (std::filesystem::exists(beside)) return beside.string();
+  return std::nullopt;
+}
+
 const document::Document& find_part(const document::Block& use) {
-  const auto beside = std::filesystem::path(use.place.file).parent_path() / use.call.name;
   try {
-    const bool is_own = !is_of_the_lab(use.place.file) && std::filesystem::exists(beside);
-    return is_own ? document_at(beside.string()) : document_named(use.call.name);
+    const auto own = own_part(use);
+    return own ? document_at(*own) : document_named(use.call.name);
   } catch (const document::Error&) {
     throw;
   } catch (const attn::Error&) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -209,6 +210,37 @@ The roots of {samples} numbers.
   CHECK(run("run " + file + " --d-k 16,4").status == 1);
   CHECK(run("run " + file + " --d-k 16").status == 0);
   CHECK_THAT(output_of("run " + file + " --d-k 16 --explain 'root[0]'"), Contains("√16 / 2"));
+}
+
+TEST_CASE("a part that another part uses is the one beside the document") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.file("parts"));
+  const std::string front = "---\ntitle: a part\n---\n\n";
+  folder.write("parts/mixture.md", front + "{use parts/shares.md}\n");
+  folder.write("parts/shares.md", front + "## Halved\n\n    shares[token] = x / 2\n");
+  const auto file = folder.write("own.md", R"(---
+title: own parts
+teaches: Parts.
+options: sentence
+sentences: one
+---
+
+# The idea  {#idea}
+
+A half.
+
+## A number for each word
+
+    x[token]: ones
+
+{use parts/mixture.md}
+)");
+  const auto trace = nlohmann::json::parse(output_of("run " + file + " --sentence 'a b' --format json"));
+  const auto& events = trace["events"];
+  const auto shares =
+      std::find_if(events.begin(), events.end(), [](const auto& event) { return event["id"] == "shares"; });
+  REQUIRE(shares != events.end());
+  CHECK((*shares)["data"] == nlohmann::json({0.5, 0.5}));
 }
 
 TEST_CASE("steps of a part are rounded, entries along an axis are named, and a single number is an input") {

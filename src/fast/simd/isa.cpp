@@ -33,7 +33,8 @@ Isa& chosen() {
 
 std::string_view name_of(Isa isa) {
   constexpr std::string_view names[] = {"generic", "avx2", "avx512"};
-  return names[static_cast<std::size_t>(isa)];
+  const auto place = static_cast<std::size_t>(isa);
+  return place < std::size(names) ? names[place] : "unknown";
 }
 
 const std::vector<Isa>& available_isas() {

@@ -280,10 +280,11 @@ class Suppositions {
     return !is_convention(id) && step.fitted.count(id) == 0;
   }
 
-  /// The smallest ones, where there are many: the lesson runs for each, and thousands of runs take minutes. A
-  /// search that has tried many tries few more.
+  /// The smallest ones, where there are many: all steps are computed again for each, and a million of them
+  /// take minutes. A search that has tried many tries few more.
   std::vector<Hypothesis> few_of(std::vector<Hypothesis> all) const {
-    constexpr std::size_t most = 1500, least = 50;
+    constexpr std::size_t most_steps = 120'000, least = 50;
+    const auto most = most_steps / steps_.size();
     const auto count = std::min(all.size(), std::max(least, most - std::min(most, tried_)));
     if (count < all.size())
       std::stable_sort(all.begin(), all.end(),
