@@ -642,7 +642,7 @@ class Analysis {
         index.kind = Array::Index::Kind::array;
         index.part = result.parts.size();
         result.parts.push_back(index_array(places[i], order, valid));
-        result.axes = joined(std::move(result.axes), {without(result.parts.back().axes, result.axes)});
+        result.axes = joined(result.axes, {without(result.parts.back().axes, result.axes)});
       } else {
         result.axes = joined(std::move(result.axes), {places[i].axes});
       }
