@@ -278,35 +278,41 @@ std::string Meanings::with_values(const std::string& name, const Scope& scope) c
 formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) const {
   using formula::Op;
   if (part->op == Op::number || part->op == Op::call || part->op == Op::position) return part;
+  const auto with = [&](std::string formula::Node::*member, const std::string& name) {
+    if (name == (*part).*member) return part;
+    return formula::edited(part, [&](formula::Node& node) { node.*member = name; });
+  };
+  if (part->op == Op::over) return with(&formula::Node::axis, scope.name_of(part->axis));
+  if (part->op == Op::size) return with(&formula::Node::name, scope.name_of(part->name));
   const auto within = [&](const std::string& name) {
+    if (scope.prefix.empty()) return name;
     const auto own = scope.prefix + name;
     const bool is_own = sheet_.find_form(own) != nullptr || settings_.count(own) > 0 ||
                         of_page_.count(own) > 0 || (own.ends_with(given) && setting(own));
     return is_own ? own : name;
   };
-  formula::Node node = *part;
-  if (node.op == Op::over) node.axis = scope.name_of(node.axis);
-  if (node.op == Op::size) node.name = scope.name_of(node.name);
-  for (auto& name : node.changed) {
-    const auto other = scope.renamed.find(name);
-    const bool is_other = other != scope.renamed.end() && other->second->op == Op::name;
-    name = within(is_other ? other->second->name : name);
-  }
-  if (node.op == Op::over || node.op == Op::size) return formula::Expr(std::move(node));
-  const auto found = scope.renamed.find(node.name);
-  const bool is_renamed = found != scope.renamed.end(), is_name = node.op == Op::name;
+  const auto found = scope.renamed.find(part->name);
+  const bool is_renamed = found != scope.renamed.end(), is_name = part->op == Op::name;
   if (is_renamed && is_name && found->second->op != Op::name)  // with steps that came to be since it was said
     return with_prefix(found->second, scope.prefix, [&](const std::string& name) {
       const bool is_known = sheet_.find_form(name) != nullptr || sheet_.has_axis(name);
       return !is_known && sheet_.find_form(scope.prefix + name) != nullptr;
     });
-  if (is_renamed) node.name = found->second->name;
-  if (!is_renamed || !is_name || sheet_.find_form(node.name) == nullptr) node.name = within(node.name);
-  const bool is_number = is_name || settings_.count(node.name) > 0;  // `b[key]` of one that is not given
-  if (is_number && sheet_.find_form(node.name) == nullptr && !sheet_.has_axis(node.name))
-    if (const auto number = setting(node.name))
-      return formula::Expr(formula::Node{.op = Op::number, .number = *number, .name = node.name});
-  return formula::Expr(std::move(node));
+  auto name = is_renamed ? found->second->name : part->name;
+  if (!is_renamed || !is_name || sheet_.find_form(name) == nullptr) name = within(name);
+  const bool is_number = is_name || settings_.count(name) > 0;  // `b[key]` of one that is not given
+  if (is_number && sheet_.find_form(name) == nullptr && !sheet_.has_axis(name))
+    if (const auto number = setting(name))
+      return formula::Expr(formula::Node{.op = Op::number, .number = *number, .name = name});
+  if (part->changed.empty()) return with(&formula::Node::name, name);
+  return formula::edited(part, [&](formula::Node& node) {
+    node.name = name;
+    for (auto& changed : node.changed) {
+      const auto other = scope.renamed.find(changed);
+      const bool is_other = other != scope.renamed.end() && other->second->op == Op::name;
+      changed = within(is_other ? other->second->name : changed);
+    }
+  });
 }
 
 bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope& scope) {

@@ -1,6 +1,7 @@
 #include "formula/expression.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "formula/functions.hpp"
@@ -62,15 +63,14 @@ bool same(const Expr& x, const Expr& y) {
 }
 
 Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& change) {
-  std::vector<Expr> parts;
-  parts.reserve(x->parts.size());
-  bool is_changed = false;
-  for (const auto& part : x->parts) {
-    parts.push_back(change(part));
-    is_changed = is_changed || &*parts.back() != &*part;
+  std::optional<Node> changed;
+  for (std::size_t i = 0; i < x->parts.size(); ++i) {
+    auto part = change(x->parts[i]);
+    if (!changed && &*part == &*x->parts[i]) continue;
+    if (!changed) changed = *x;
+    changed->parts[i] = std::move(part);
   }
-  if (!is_changed) return x;
-  return Expr(Node{x->op, x->number, x->name, x->axis, std::move(parts), x->changed, x->at, x->is_known});
+  return changed ? Expr(*std::move(changed)) : x;
 }
 
 Expr with_names(const Expr& x, const std::map<std::string, Expr>& formulas) {
