@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -108,10 +109,9 @@ class Mover {
     const double h = h_;
     const auto at_once = std::max<std::size_t>(1, most_at_once / following(id).largest);
     for (std::size_t begin = 1; begin < size; begin += at_once) {
-      const auto tries =
-          moved(id, 2 * std::min(at_once, size - begin), [&](std::size_t move, std::size_t place) {
-            return place != begin + move / 2 ? 0.0 : move % 2 == 0 ? h : -h;
-          });
+      const auto tries = moved(
+          id, 2 * std::min(at_once, size - begin),
+          [&](std::size_t move, double* changes) { changes[begin + move / 2] = move % 2 == 0 ? h : -h; });
       for (std::size_t i = 0; i < tries.size(); i += 2) {
         h_ = h;
         differences.push_back(along(id, alone(begin + i / 2), dtype, UpAndDown{tries[i], tries[i + 1]}));
@@ -171,26 +171,29 @@ class Mover {
     return attn::element_count(at_start_.tensor(name).shape);
   }
 
-  /// What follows where the number at each place of a tensor is moved by `change`: so many moves at once,
-  /// along an axis of their own.
+  /// What follows where the numbers of a tensor are moved, so many moves at once along an axis of their own:
+  /// `change` says by how much in each move, where that is not 0.
   std::vector<Try> moved(const std::string& id, std::size_t moves,
-                         const std::function<double(std::size_t move, std::size_t place)>& change) {
+                         const std::function<void(std::size_t move, double* changes)>& change) {
     const auto& start = at_start_.tensor(id);
     const auto& after = following(id);
     const auto size = size_of(id);
-    const auto change_at = [&](std::size_t place) { return change(place / size, place % size); };
     auto shape = start.shape;
     auto axes = start.axes;
     shape.insert(shape.begin(), moves);
     axes.insert(axes.begin(), axis_of_moves);
+    std::vector<double> changes(moves * size);
     formula::Numbers numbers(shape);
     const auto* const before = numbers_of(at_start_, id);
-    for (std::size_t place = 0; place < moves * size; ++place)
-      numbers.data()[place] = before[place % size] + change_at(place);
+    for (std::size_t move = 0; move < moves; ++move) {
+      auto* const changes_here = changes.data() + move * size;
+      change(move, changes_here);
+      std::transform(before, before + size, changes_here, numbers.data() + move * size, std::plus<>());
+    }
     auto sheet = at_start_;
     sheet.axis(axis_of_moves, moves);
     sheet.set(id, owned_view(std::move(numbers), axes));
-    for (const auto& turn : after.turns) compute(sheet, turn, id, change_at);
+    for (const auto& turn : after.turns) compute(sheet, turn, id, changes);
     std::vector<Try> tries;
     for (std::size_t move = 0; move < moves; ++move) {
       tries.push_back({.loss = sheet.tensor(forward_.loss).at({move})});
@@ -214,8 +217,9 @@ class Mover {
   }
 
   UpAndDown tried(const std::string& id, const Direction& direction) {
-    const auto tries = moved(id, 2, [&](std::size_t move, std::size_t place) {
-      return direction(place) * (move == 0 ? h_ : -h_);
+    const auto tries = moved(id, 2, [&, size = size_of(id)](std::size_t move, double* changes) {
+      for (std::size_t place = 0; place < size; ++place)
+        changes[place] = direction(place) * (move == 0 ? h_ : -h_);
     });
     return {tries[0], tries[1]};
   }
@@ -225,9 +229,9 @@ class Mover {
     return std::any_of(turn.steps.begin(), turn.steps.end(), is);
   }
 
-  /// Computes the steps, with `change` of each number of the one that is moved.
+  /// Computes the steps, with what is added to each number of the one that is moved.
   static void compute(formula::Sheet& sheet, const Turn& turn, const std::string& moved = "",
-                      const std::function<double(std::size_t place)>& change = {}) {
+                      const std::vector<double>& changes = {}) {
     if (turn.axis.empty())
       return sheet.set(turn.steps.front().name, formula::owned_alone(sheet.value(turn.steps.front())));
     const auto length = sheet.size_of(turn.axis);
@@ -236,7 +240,7 @@ class Mover {
       std::size_t run = 1;
       for (auto axis = step.axes.rbegin(); *axis != turn.axis; ++axis) run *= sheet.size_of(*axis);
       for (std::size_t i = 0; i < row.size(); ++i)
-        row.data()[i] += change((i / run * length + place) * run + i % run);
+        row.data()[i] += changes[(i / run * length + place) * run + i % run];
     });
   }
 

@@ -325,13 +325,13 @@ attn::Header Plan::header() const {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
   const auto drawn = drawn_beside_model(*this);
-  const bool draws = draws_inputs(*this);
+  const bool draws = !options.model && draws_inputs(*this);
   const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
   const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
   if (all_is_given || all_is_trained) header.usual.insert("seed");
   if (!options.numbers.empty())
     header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
-  else if (!options.model && draws)
+  else if (draws)
     header.config.emplace_back(
         std::string(attn::origin_of_numbers),
         options.in_place_of_model.empty()

@@ -146,7 +146,8 @@ namespace {
 template <class Container>
 Container in_order(const View& view) {
   Container elements(view.shape);
-  Entrywise(view.shape, {{.view = view}}).compute(0, elements.data());
+  Entrywise(view.shape, {{.view = {.strides = view.strides, .data = view.data, .is_truth = view.is_truth}}})
+      .compute(0, elements.data());
   return elements;
 }
 

@@ -179,7 +179,8 @@ class Evaluator {
   View gathered(const Expr& x, const View& tensor) {
     std::vector<View> places;
     for (const auto& part : x->parts) places.push_back(value(part));
-    const auto axes = axes_of(places);
+    Axes axes;
+    for (const auto& place : places) add(axes, place.axes);
     Numbers offsets(shape_of(axes), 0.0);
     for (std::size_t i = 0; i < places.size(); ++i) {
       const auto length = static_cast<double>(tensor.shape[i]);
@@ -268,31 +269,30 @@ class Evaluator {
   }
 
   Axes axes_of_terms(const std::vector<Term>& terms) const {
-    std::vector<View> views;
-    for (const auto& term : terms) views.push_back(term.view);
-    return axes_of(views);
+    Axes axes;
+    for (const auto& term : terms) add(axes, term.view.axes);
+    return axes;
   }
 
   /// What computes the terms along these axes, as long as they live.
   Entrywise along(std::vector<Term> terms, const Axes& axes) const {
     for (auto& term : terms)
-      if (term.view.data != nullptr) term.view = spread(std::move(term.view), axes);
+      if (term.view.data != nullptr) term.view.strides = strides_along(axes, term.view);
     return Entrywise(shape_of(axes), std::move(terms));
   }
 
   View called(const Expr& x) {
-    const auto terms = terms_of(x);
+    auto terms = terms_of(x);
     const auto last = terms.known.back().second;
-    const auto& term = terms.all[last];
+    auto& term = terms.all[last];
     if (term.view.data != nullptr) {
-      auto view = term.view;
-      view.is_whole = false;
-      return view;
+      term.view.is_whole = false;
+      return std::move(term.view);
     }
+    const bool is_truth = term.is_truth;
     const auto axes = axes_of_terms(terms.all);
-    const auto program = along(terms.all, axes);
-    if (!term.is_truth) return computed<Numbers>(program, last, axes);
-    return computed<Truths>(program, last, axes);
+    const auto program = along(std::move(terms.all), axes);
+    return is_truth ? computed<Truths>(program, last, axes) : computed<Numbers>(program, last, axes);
   }
 
   template <class Container>
@@ -308,10 +308,11 @@ class Evaluator {
     if (const auto whole = expanded(x)) return value(*whole);
     if (x->name == "sum" && is_product(x->parts[0], {x->axis})) return sum_of_products(x);
     if (x->name == "argmax") return places_of_largest(x);
-    const auto terms = terms_of(x->parts[0]);
+    auto terms = terms_of(x->parts[0]);
     auto axes = axes_of_terms(terms.all);
     if (!has(axes, x->axis)) axes.push_back(x->axis);
-    return reduced(x->name, along(terms.all, axes), terms.known.back().second, axes, place_in(axes, x->axis));
+    return reduced(x->name, along(std::move(terms.all), axes), terms.known.back().second, axes,
+                   place_in(axes, x->axis));
   }
 
   View reduced(const std::string& f, const Entrywise& program, std::size_t value, Axes axes,
@@ -403,7 +404,10 @@ class Evaluator {
     if (const auto indices = indices_that_stay(inner, summed); !indices.empty()) return in_runs(sum, indices);
     const auto x = numbers_of(value(inner->parts[0])), y = numbers_of(value(inner->parts[1]));
     Axes both, rows, columns;
-    for (const auto& axis : axes_of({x, y})) {
+    Axes all;
+    add(all, x.axes);
+    add(all, y.axes);
+    for (const auto& axis : all) {
       if (has(summed, axis)) continue;
       (has(x.axes, axis) && has(y.axes, axis) ? both : has(x.axes, axis) ? rows : columns).push_back(axis);
     }
@@ -502,16 +506,13 @@ class Evaluator {
     for (const auto& step : together.steps) changed[step.name] = sheet.tensor(step.name);
   }
 
-  /// The axes of several, in the order of the result's.
-  Axes axes_of(const std::vector<View>& parts) const {
-    Axes axes;
-    for (const auto& part : parts)
-      for (const auto& axis : part.axes)
-        if (!has(axes, axis)) axes.push_back(axis);
-    std::stable_sort(axes.begin(), axes.end(), [this](const auto& a, const auto& b) {
-      return place_in(order_, a) < place_in(order_, b);
-    });
-    return axes;
+  /// Adds what is not among the axes yet; they are in the order of the result's.
+  void add(Axes& axes, const Axes& more) const {
+    for (const auto& axis : more) {
+      const auto place = place_in(order_, axis);
+      const auto is_behind = [&](const auto& other) { return place < place_in(order_, other); };
+      if (!has(axes, axis)) axes.insert(std::find_if(axes.begin(), axes.end(), is_behind), axis);
+    }
   }
 
   attn::Shape shape_of(const Axes& axes) const {
@@ -522,16 +523,23 @@ class Evaluator {
 
   std::size_t count(const Axes& axes) const { return attn::element_count(shape_of(axes)); }
 
-  /// Along these axes, in this order; repeated along those that it does not have.
-  View spread(View view, const Axes& axes) const {
+  /// Those of a view along these axes, in this order; 0 along one that it does not have.
+  static std::vector<std::ptrdiff_t> strides_along(const Axes& axes, const View& view) {
     std::vector<std::ptrdiff_t> strides;
+    strides.reserve(axes.size());
     for (const auto& axis : axes) {
       const auto at = place_in(view.axes, axis);
       strides.push_back(at == view.axes.size() ? 0 : view.strides[at]);
     }
-    view.axes = axes;
+    return strides;
+  }
+
+  /// Along these axes, in this order; repeated along those that it does not have.
+  View spread(View view, const Axes& axes) const {
+    if (view.axes == axes) return view;
+    view.strides = strides_along(axes, view);
     view.shape = shape_of(axes);
-    view.strides = std::move(strides);
+    view.axes = axes;
     return view;
   }
 
