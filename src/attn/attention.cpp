@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmanipulation.hpp>

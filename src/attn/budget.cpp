@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cmath>
 #include <fstream>
 #include <iterator>
-#include <limits>
 
 namespace attn {
 

@@ -6,10 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
-#include <string>
-#include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/text_file.hpp"

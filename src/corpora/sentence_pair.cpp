@@ -1,10 +1,8 @@
 #include "corpora/sentence_pair.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 #include <tuple>
 

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 
-#include "attn/random/random.hpp"
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"

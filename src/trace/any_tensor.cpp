@@ -12,7 +12,6 @@
 #include <numeric>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "attn/ops/precision.hpp"
 #include "trace/file.hpp"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -13,13 +12,10 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
-#include "attn/text/width.hpp"
 
 namespace attn {
 

@@ -5,24 +5,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
-#include "trace/any_tensor.hpp"
 #include "trace/archives.hpp"
 #include "trace/csv.hpp"
-#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 
 namespace attn {

@@ -5,16 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <map>
 #include <stdexcept>
-#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/ops/precision.hpp"
 #include "trace/entry.hpp"
 #include "trace/file.hpp"
-#include "trace/given.hpp"
 #include "trace/recurrence.hpp"
 
 namespace attn {

@@ -8,9 +8,7 @@
 #include <numeric>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/tensor.hpp"
 
 namespace attn {
 

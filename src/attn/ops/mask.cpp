@@ -6,13 +6,11 @@
 #include <array>
 #include <numeric>
 #include <stdexcept>
-#include <vector>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
 #include "attn/error.hpp"
-#include "attn/tensor.hpp"
 #include "attn/text/text_file.hpp"
 
 namespace attn {

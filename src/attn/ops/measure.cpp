@@ -8,7 +8,6 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
-#include "attn/tensor.hpp"
 
 namespace attn {
 

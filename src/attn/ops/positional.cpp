@@ -1,9 +1,5 @@
 #include "attn/ops/positional.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdlib>
 #include <string>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmanipulation.hpp>
@@ -12,7 +8,6 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/tensor.hpp"
 
 namespace attn {
 

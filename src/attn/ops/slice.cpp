@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
-#include <vector>
 #include <xtensor/xmanipulation.hpp>
 #include <xtensor/xrepeat.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/tensor.hpp"
 
 namespace attn {
 

@@ -10,7 +10,6 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
-#include "attn/tensor.hpp"
 
 namespace attn {
 
