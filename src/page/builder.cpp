@@ -26,19 +26,9 @@ double rounding_of(Dtype dtype) {
                                     : 1e-9;
 }
 
-/// Of the finite elements.
-double largest_magnitude(const TensorView& tensor) {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (const double element = tensor.at(i); std::isfinite(element))
-      largest = std::max(largest, std::abs(element));
-  return largest;
-}
-
-bool are_all_whole(const TensorView& tensor) {
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (std::isfinite(tensor.at(i)) && !is_whole(tensor.at(i), rounding_of(tensor.dtype))) return false;
-  return true;
+/// The finite ones.
+bool are_whole(const std::vector<double>& numbers, double rounding) {
+  return all_of(numbers, [&](double number) { return !std::isfinite(number) || is_whole(number, rounding); });
 }
 
 std::string without_negative_zero(std::string number) {
@@ -52,10 +42,11 @@ class NumberFormat {
  public:
   NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
     if (!is_floating(tensor.dtype)) return;
-    const double largest = largest_magnitude(tensor);
-    const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
+    const auto numbers = tensor.numbers();
+    const double largest = largest_size(numbers),
+                 smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
     scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
-    if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
+    if (!scientific_ && are_whole(numbers, rounding_of(tensor.dtype))) precision_ = 0;
   }
 
   /// The element at a row-major offset: "-0.1200", "1.5000e-07", "-inf", "nan"; of a mask "1" or "·".
@@ -124,11 +115,10 @@ class TableMaker {
                                                     : Table::Kind::numbers;
     table_.column_axis = event.axes.back();
     if (has_rows_) table_.row_axis = event.axes[rank - 2];
-    table_.is_elided = element_count(tensor_.shape) > most_cells &&
-                       std::any_of(tensor_.shape.begin(), tensor_.shape.end(), is_long);
+    table_.is_elided = element_count(tensor_.shape) > most_cells && any_of(tensor_.shape, is_long);
     table_.is_floating = is_floating(tensor_.dtype);
     table_.has_hidden = has_hidden_keys(event);
-    table_.largest = largest_magnitude(tensor_);
+    table_.largest = largest_size(tensor_.numbers());
   }
 
   Table make() {
@@ -235,11 +225,9 @@ bool is_table_of_words(const std::vector<std::string>& lines) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string_view(" ,-").find(c) != std::string_view::npos;
   };
-  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+  return any_of(lines, [&](const std::string& line) {
     const auto gap = line.find("  ");
-    return gap != line.npos && gap > 0 &&
-           std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(gap), is_word) &&
-           line[gap - 1] != ',';
+    return gap != line.npos && gap > 0 && all_of(line.substr(0, gap), is_word) && line[gap - 1] != ',';
   });
 }
 
@@ -304,16 +292,12 @@ std::vector<std::size_t> offsets_of(const Table& table) {
 std::string name_of_tied(const std::vector<std::string>& names) {
   const auto& first = names.front();
   if (names.size() == 1) return first;
-  const bool are_equal =
-      std::all_of(names.begin(), names.end(), [&](const auto& name) { return name == first; });
+  const bool are_equal = all_of(names, [&](const auto& name) { return name == first; });
   return are_equal ? fmt::format("{} × {}", names.size(), first) : fmt::format("{} tied", names.size());
 }
 
 bool has_hidden_keys(const Event& event) {
-  if (!event.distribution) return false;
-  for (std::size_t i = 0; i < element_count(event.tensor->shape); ++i)
-    if (event.tensor->at(i) == 0.0) return true;
-  return false;
+  return event.distribution && contains(event.tensor->numbers(), 0.0);
 }
 
 std::string verdict_on(const std::vector<Claim>& claims) {

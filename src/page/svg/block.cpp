@@ -20,7 +20,7 @@ bool belong_together(const Panel& one, const Panel& other) {
   const auto *a = one.matrix(), *b = other.matrix();
   if (one.kind != other.kind || (a == nullptr) != (b == nullptr) || other.begins_column) return false;
   if (a == nullptr) return true;
-  const auto [smaller, larger] = std::minmax({a->largest(), b->largest()});
+  const auto [smaller, larger] = std::minmax({largest_size(a->values), largest_size(b->values)});
   return a->kind == b->kind &&
          (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name &&
                                               (smaller == 0.0 || smaller >= smallest_of_colours * larger)));

@@ -434,7 +434,7 @@ std::vector<std::string> short_numbers(const Matrix& matrix) {
   const bool is_whole = std::all_of(matrix.values.begin(), matrix.values.end(),
                                     [](double v) { return !std::isfinite(v) || v == std::round(v); });
   const bool are_shares = matrix.kind == Matrix::Kind::shares;
-  const double largest = matrix.largest();
+  const double largest = largest_size(matrix.values);
   const int digits = is_whole || largest >= 100.0 ? 0
                      : are_shares                 ? 2
                      : largest >= 10.0            ? 1

@@ -16,13 +16,6 @@
 
 namespace attn::svg {
 
-double Matrix::largest() const {
-  double largest = 0.0;
-  for (const double value : values)
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  return largest;
-}
-
 namespace {
 
 constexpr std::size_t longest_label = 32;

@@ -24,12 +24,6 @@ namespace {
 constexpr std::size_t sentences_of_idea = 3;
 constexpr int precision_of_worked = 4;
 
-std::vector<double> numbers_of_view(const TensorView& tensor) {
-  std::vector<double> numbers(element_count(tensor.shape));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = tensor.at(i);
-  return numbers;
-}
-
 /// Every number, which nobody elides, shades or marks as hidden.
 page::Table whole_table(Event event) {
   event.distribution = false;
@@ -77,7 +71,7 @@ void SheetMaker::receive(const Event& event) {
                   .numbers = AnyTensor(*event.tensor),
                   .named_shape = named_shape(event),
                   .table = event.axes.empty() ? page::Table() : whole_table(event),
-                  .written = as_written(numbers_of_view(*event.tensor), in_fractions_)};
+                  .written = as_written(event.tensor->numbers(), in_fractions_)};
   if (event.kind == Kind::step && event.worked) {
     one.example = worked_out(event, Index(event.axes.size(), 0));
     if (const auto at = entry_to_work_out(event)) one.worked = worked_out(event, *at);
@@ -113,13 +107,13 @@ bool SheetMaker::is_asked(const Event& event) const {
 
 /// Whether the step has the numbers of a tensor that it was computed from, as scores / √1 has.
 bool SheetMaker::changes_nothing(const Event& event) const {
-  const auto numbers = numbers_of_view(*event.tensor);
-  if (std::all_of(numbers.begin(), numbers.end(), [](double number) { return number == 0.0; })) return false;
+  const auto numbers = event.tensor->numbers();
+  if (all_of(numbers, [](double number) { return number == 0.0; })) return false;
   const auto is_the_same = [&](const SheetTensor& one) {
     return contains(event.inputs, one.event.id) && one.numbers.shape() == event.tensor->shape &&
-           numbers_of_view(one.numbers.view()) == numbers;
+           one.numbers.view().numbers() == numbers;
   };
-  return std::any_of(sheet_.asked.begin(), sheet_.asked.end(), is_the_same);
+  return any_of(sheet_.asked, is_the_same);
 }
 
 /// A number as it stands in an expression: as the tables have it.
@@ -145,8 +139,7 @@ std::string SheetMaker::worked_out(const Event& event, const Index& at) const {
 Sheet SheetMaker::finish() {
   for (auto& one : others_) {
     const auto reads_it = [&](const SheetTensor& step) { return contains(step.event.inputs, one.event.id); };
-    if (std::any_of(sheet_.asked.begin(), sheet_.asked.end(), reads_it))
-      sheet_.given.push_back(std::move(one));
+    if (any_of(sheet_.asked, reads_it)) sheet_.given.push_back(std::move(one));
   }
   others_.clear();
   return std::exchange(sheet_, Sheet());
@@ -279,8 +272,8 @@ std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
                             ? "A decimal counts as rounded in its last digit: two digits after the "
                               "point will do."
                             : "A decimal counts as rounded in its last digit.";
-  const bool asks_for_infinity = std::any_of(sheet.asked.begin(), sheet.asked.end(),
-                                             [](const auto& step) { return contains(step.written, "-inf"); });
+  const bool asks_for_infinity =
+      any_of(sheet.asked, [](const auto& step) { return contains(step.written, "-inf"); });
   return fmt::format(
       "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
       "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
@@ -343,7 +336,7 @@ class PaperPage {
   /// Whether each definition fits half the width of the paper: a formula does not wrap.
   bool fits_half() const {
     constexpr std::size_t columns = 34;
-    return std::all_of(sheet_.asked.begin(), sheet_.asked.end(), [](const SheetTensor& step) {
+    return all_of(sheet_.asked, [](const SheetTensor& step) {
       return display_width(step.event.id + " = " + first_line_of(step.event)) <= columns;
     });
   }
