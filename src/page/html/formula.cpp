@@ -206,9 +206,8 @@ class FormulaParser {
     auto inner = items_up_to_bracket();
     const bool is_closed = next() == close;
     if (is_closed) take();
-    const bool is_tall = std::any_of(inner.begin(), inner.end(), [](const std::string& item) {
-      return item.find("<mfrac>") != item.npos;
-    });
+    const bool is_tall =
+        any_of(inner, [](const std::string& item) { return item.find("<mfrac>") != item.npos; });
     const auto side = [&](std::string_view c) { return is_tall ? sign(c) : low_sign(c); };
     inner.insert(inner.begin(), side(open));
     if (is_closed) inner.push_back(side(close));

@@ -29,8 +29,7 @@ bool is_sentence(const std::string& formula) {
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ' ' || c == ',' || c == ';';
   };
-  return std::count(formula.begin(), formula.end(), ' ') > 1 &&
-         std::all_of(formula.begin(), formula.end(), is_plain);
+  return std::count(formula.begin(), formula.end(), ' ') > 1 && all_of(formula, is_plain);
 }
 
 std::string formula_markup(const std::string& line) {

@@ -104,17 +104,13 @@ Columns columns_of(const std::string& line) {
 
 namespace {
 
-constexpr std::size_t most_choices = 12;  // tables between which a reader may choose
+constexpr std::size_t most_choices = 13;  // of a reader: all tables, or one of them
 constexpr double rounding_noise = 1e-6;   // which must not choose between two shades
 
 /// "0,1,2,,7,8,9": the places that an elided table shows.
-template <class Items, class PlaceOf>
-std::string list_of_places(const Items& items, const PlaceOf& place_of) {
+std::string list_of_places(const page::Places& places) {
   std::vector<std::string> texts;
-  for (const auto& item : items) {
-    const auto& place = place_of(item);
-    texts.push_back(place ? fmt::format("{}", place->index) : "");
-  }
+  for (const auto& place : places) texts.push_back(place ? fmt::format("{}", place->index) : "");
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
@@ -138,30 +134,28 @@ class TableWriter {
 
   /// Side by side, or one of them.
   std::string choices() const {
-    std::vector<std::string> names;
+    std::vector<std::string> choices = {"side by side"};
     for (const auto& grid : table_.grids)
-      if (grid) names.push_back(grid->caption);
-    if (names.size() < 2 || names.size() > most_choices || written_) return "";
-    const auto choice = [&](std::size_t i, const std::string& name, const char* state) {
-      return fmt::format("<label><input type=\"radio\" name=\"sheet-{}\" class=\"only-{}\"{}/> {}</label>\n",
-                         tensor_number_, i, state, escaped(name));
-    };
-    auto markup = choice(0, "side by side", " checked=\"checked\"");
-    for (std::size_t i = 0; i < names.size(); ++i) markup += choice(i + 1, names[i], "");
+      if (grid) choices.push_back(grid->caption);
+    if (choices.size() < 3 || choices.size() > most_choices || written_) return "";
+    std::string markup;
+    for (std::size_t i = 0; i < choices.size(); ++i)
+      markup +=
+          fmt::format("<label><input type=\"radio\" name=\"sheet-{}\" class=\"only-{}\"{}/> {}</label>\n",
+                      tensor_number_, i, i == 0 ? " checked=\"checked\"" : "", escaped(choices[i]));
     return fmt::format("<fieldset class=\"choices\"><legend>Show</legend>\n{}</fieldset>\n", markup);
   }
 
   std::string sheet(const page::Grid& grid) const {
-    const auto elided =
-        table_.is_elided
-            ? fmt::format(" data-rows=\"{}\" data-columns=\"{}\"",
-                          list_of_places(
-                              grid.rows, [](const page::Row& row) -> auto& { return row.place; }),
-                          list_of_places(
-                              grid.columns, [](const auto& place) -> auto& { return place; }))
-            : "";
-    std::string body;
-    for (const auto& row : grid.rows) body += this->row(row);
+    page::Places rows;
+    std::string body, elided;
+    for (const auto& row : grid.rows) {
+      rows.push_back(row.place);
+      body += this->row(row);
+    }
+    if (table_.is_elided)
+      elided = fmt::format(" data-rows=\"{}\" data-columns=\"{}\"", list_of_places(rows),
+                           list_of_places(grid.columns));
     return filled("sheet", name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
   }
 

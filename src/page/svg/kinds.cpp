@@ -15,7 +15,7 @@ constexpr double large = 16.0;            // letters of names and numbers
 constexpr double gap = 8.0;
 
 bool points_at(const Panel& panel, std::size_t row, std::size_t column) {
-  return std::any_of(panel.marks.begin(), panel.marks.end(), [&](const Mark& mark) {
+  return any_of(panel.marks, [&](const Mark& mark) {
     return !mark.value && mark.row.value_or(row) == row && mark.column.value_or(column) == column;
   });
 }
@@ -311,7 +311,7 @@ class LinePlot {
     const auto is_whole = [](double position) { return position == std::floor(position); };
     const auto& positions = curves_.positions;
     auto ticks = positions.size() <= most_positions ? positions : ticks_of(curves_.horizontal);
-    if (std::all_of(positions.begin(), positions.end(), is_whole))
+    if (all_of(positions, is_whole))
       std::erase_if(ticks, [&](double position) { return !is_whole(position); });
     std::sort(ticks.begin(), ticks.end());
     double free_from = 0.0;
@@ -431,8 +431,8 @@ const Kind* kind_named(std::string_view name) {
 
 std::vector<std::string> short_numbers(const Matrix& matrix) {
   if (!matrix.words.empty()) return matrix.words;
-  const bool is_whole = std::all_of(matrix.values.begin(), matrix.values.end(),
-                                    [](double v) { return !std::isfinite(v) || v == std::round(v); });
+  const bool is_whole =
+      all_of(matrix.values, [](double v) { return !std::isfinite(v) || v == std::round(v); });
   const bool are_shares = matrix.kind == Matrix::Kind::shares;
   const double largest = largest_size(matrix.values);
   const int digits = is_whole || largest >= 100.0 ? 0

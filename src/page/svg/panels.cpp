@@ -99,9 +99,8 @@ std::string place_of(const Event& event, const Index& at) {
 /// "dot" of dot/weights beside general/weights: the id without the end that all have.
 std::string what_differs(const std::string& id, const std::vector<std::string>& all) {
   auto slash = id.find('/');
-  while (slash != id.npos && !std::all_of(all.begin(), all.end(), [&](const auto& other) {
-           return other.ends_with(id.substr(slash));
-         }))
+  while (slash != id.npos &&
+         !all_of(all, [&](const auto& other) { return other.ends_with(id.substr(slash)); }))
     slash = id.find('/', slash + 1);
   auto name = id.substr(0, slash);
   std::replace(name.begin(), name.end(), '=', ' ');
@@ -367,7 +366,7 @@ void settle_paints(std::vector<Panel>& panels) {
     if ((panel.kind != &heatmap && panel.kind != &bars) || !panel.matrix()->words.empty()) continue;
     auto& [kind, rows, columns, values, own, words, remarks] = *panel.matrix();
     const auto has_paint = [&](const std::string& label) { return paints.contains(label); };
-    if (std::all_of(columns.labels.begin(), columns.labels.end(), has_paint))
+    if (all_of(columns.labels, has_paint))
       for (std::size_t i = 0; i < values.size(); ++i)
         own.push_back(paints.at(columns.labels[i % columns.size()]));
     for (std::size_t i = 0; panel.kind == &bars && i < names.size(); ++i)

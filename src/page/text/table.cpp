@@ -176,8 +176,7 @@ class TableLayout {
   /// Whether the row has numbers that come from padding: they look like answers, but nobody asked.
   bool leaves_out(const page::Row& row) const {
     return !style_.full && row.place && row.place->label == padding_token &&
-           std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const auto& cell) { return cell && cell->value != 0.0; });
+           any_of(row.cells, [](const auto& cell) { return cell && cell->value != 0.0; });
   }
 
   /// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
