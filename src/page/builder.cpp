@@ -83,22 +83,12 @@ std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t of
 constexpr std::size_t edge = 3;          // places at each end of an axis that is elided
 constexpr std::size_t most_shares = 40;  // of a row that is elided
 
-using Indices = std::vector<std::optional<std::size_t>>;
-
 bool is_long(std::size_t length) {
   return length > 2 * edge;
 }
 
 Indices indices_along(std::size_t length, bool is_elided) {
-  Indices indices;
-  for (std::size_t i = 0; i < length; ++i) {
-    if (is_elided && is_long(length) && i == edge) {
-      indices.emplace_back();
-      i = length - edge;
-    }
-    indices.emplace_back(i);
-  }
-  return indices;
+  return ends_of(length, is_elided && is_long(length) ? edge : length, edge);
 }
 
 /// Makes the table of one tensor.
@@ -275,6 +265,18 @@ constexpr std::size_t cells_beside_a_table = 20;     // that its formula and its
 
 }  // namespace
 
+Indices ends_of(std::size_t length, std::size_t first, std::size_t last) {
+  Indices indices;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (i == first) {
+      indices.emplace_back();
+      i = length - last;
+    }
+    indices.emplace_back(i);
+  }
+  return indices;
+}
+
 Table table_of(const Event& event, int precision, std::size_t most_cells) {
   return TableMaker(event, precision, most_cells).make();
 }
@@ -322,7 +324,8 @@ void Builder::receive(const Event& event) {
   names_.see(event);
   if (event.tensor) shapes_[event.id] = event.tensor->shape;
   if (event.tensor && event.tensor->data == nullptr) {
-    page_.outline.push_back({event.id, named_shape(event), lines_of(event.formula)});
+    page_.outline.push_back(
+        {.id = event.id, .formula = {lines_of(event.formula)}, .named_shape = named_shape(event)});
     return;
   }
   const auto form = form_of(event);

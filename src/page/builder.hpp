@@ -41,6 +41,12 @@ namespace attn::page {
 /// `precision` is the digits after the point.
 Table table_of(const Event& event, int precision, std::size_t most_cells);
 
+/// Indices along an axis; none stands for those that are left out.
+using Indices = std::vector<std::optional<std::size_t>>;
+
+/// So many at the beginning of an axis and at its end; all where `first` is its length.
+Indices ends_of(std::size_t length, std::size_t first, std::size_t last);
+
 /// Offsets of the elements that a table shows.
 std::vector<std::size_t> offsets_of(const Table& table);
 

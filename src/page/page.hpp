@@ -154,17 +154,11 @@ struct Claim {
 /// "3 of 4 claims hold."
 std::string verdict_on(const std::vector<Claim>& claims);
 
-/// A tensor whose numbers nobody asked for.
-struct OutlineRow {
-  std::string id{}, named_shape{};
-  std::vector<std::string> formula{};
-};
-
 struct Page {
   Header header{};
   std::vector<Section> sections{};  ///< in the order of reading
   std::vector<Section> more{};      ///< what is no part of it, in the order of the run
-  std::vector<OutlineRow> outline{};
+  std::vector<Step> outline{};      ///< id, formula and shape of tensors whose numbers nobody asked for
   std::vector<Claim> claims{}, more_claims{};
   std::optional<Note> next{};  ///< what to try next
 };

@@ -4,10 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
-#include <string_view>
-#include <utility>
 
 #include "page/builder.hpp"
 #include "page/html/markup.hpp"
@@ -293,9 +290,10 @@ class HtmlWriter {
   void write_outline() {
     if (page_.outline.empty()) return;
     std::string rows;
-    for (const auto& [id, shape, formula] : page_.outline)
-      rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", escaped(id),
-                          escaped(shape), escaped(fmt::format("{}", fmt::join(formula, "\n"))));
+    for (const auto& row : page_.outline)
+      rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", escaped(row.id),
+                          escaped(row.named_shape),
+                          escaped(fmt::format("{}", fmt::join(row.formula.lines, "\n"))));
     text_ += html::filled("shapes", rows);
   }
 

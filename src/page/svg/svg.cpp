@@ -5,7 +5,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"

@@ -224,10 +224,11 @@ class TextWriter {
       shape_width = std::max(shape_width, display_width(row.named_shape));
     }
     const auto number_width = fmt::format("{}", page_.outline.size()).size();
-    for (const auto& [id, shape, formula] : page_.outline) {
+    for (const auto& row : page_.outline) {
+      const auto& formula = row.formula.lines;
       const bool has_formula = !formula.front().empty();
-      auto line = fmt::format("{:>{}}  {}  {}", ++step_count_, number_width, pad_right(id, id_width),
-                              has_formula ? pad_right(shape, shape_width) : shape);
+      auto line = fmt::format("{:>{}}  {}  {}", ++step_count_, number_width, pad_right(row.id, id_width),
+                              pad_right(row.named_shape, has_formula ? shape_width : 0));
       const auto left = style_.width - std::min(style_.width, display_width(line) + 2);
       if (has_formula) line += "  " + shorten(fmt::format("{}", fmt::join(formula, "; ")), left);
       write_line(line);
