@@ -343,12 +343,10 @@ void Builder::receive(const Event& event) {
   if (form == Form::folded)
     page_.more.push_back(std::move(section));
   else
-    sections_.emplace_back(style_.all ? sections_.size() : event.place->position, std::move(section));
+    sections_.emplace(style_.all ? sections_.size() : event.place->position, std::move(section));
 }
 
 Page Builder::finish() {
-  std::stable_sort(sections_.begin(), sections_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [position, section] : sections_) page_.sections.push_back(std::move(section));
   sections_.clear();
   return std::exchange(page_, {});

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "attn/tensor.hpp"
@@ -79,8 +78,8 @@ class Builder : public Sink {
   Seen seen_;
   Page page_;
   EntryNames names_;
-  std::map<std::string, Shape> shapes_;                    ///< of the tensors so far, by id
-  std::vector<std::pair<std::size_t, Section>> sections_;  ///< with their places on the page
+  std::map<std::string, Shape> shapes_;           ///< of the tensors so far, by id
+  std::multimap<std::size_t, Section> sections_;  ///< by their places on the page
   std::size_t cells_of_details_ = 0;
 };
 

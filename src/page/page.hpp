@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -162,13 +161,5 @@ struct Page {
   std::vector<Claim> claims{}, more_claims{};
   std::optional<Note> next{};  ///< what to try next
 };
-
-/// The option of a header that has such a value; null where it has none.
-template <class Value>
-const Value* config_value(const Header& header, std::string_view name) {
-  for (const auto& [member, value] : header.config)
-    if (const auto* its = std::get_if<Value>(&value); its != nullptr && member == name) return its;
-  return nullptr;
-}
 
 }  // namespace attn::page

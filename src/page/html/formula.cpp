@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -97,10 +96,7 @@ class FormulaParser {
   }
 
   static std::string_view closing_of(std::string_view open) {
-    static const std::map<std::string_view, std::string_view> brackets = {
-        {"(", ")"}, {"[", "]"}, {"{", "}"}, {"⌊", "⌋"}};
-    const auto found = brackets.find(open);
-    return found == brackets.end() ? "" : found->second;
+    return open == "(" ? ")" : open == "[" ? "]" : open == "{" ? "}" : open == "⌊" ? "⌋" : "";
   }
 
   static std::string sign(std::string_view c) {

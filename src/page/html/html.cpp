@@ -70,7 +70,7 @@ std::string shape_markup(const page::Step& step) {
 /// Where the numbers of a run come from.
 std::string sources_of(const Header& header, bool weights_by_hand) {
   const auto model = header.text("model");
-  const auto* const seed = page::config_value<std::int64_t>(header, "seed");
+  const auto* const seed = header.find<std::int64_t>("seed");
   if (!model.empty() && model != "none")
     return fmt::format("The weights were {}: they are those of the model <b>{}</b>.",
                        weights_by_hand ? "set by hand" : "trained", escaped(model));

@@ -20,10 +20,8 @@ namespace {
 
 constexpr int shade_steps = 32;  // on each side of 0
 
-using Ramp = std::array<Colour, 5>;
-
 struct Colours {
-  Ramp above_0, below_0;
+  std::array<Colour, 5> above_0, below_0;
   Palette palette;
   std::array<Colour, 8> lines;
 };

@@ -181,8 +181,15 @@ class SheetTable {
     std::string text;
     for (const auto& grid : table_.grids) {
       if (!grid->caption.empty()) text += "     " + printable(grid->caption) + '\n';
-      text += head(*grid);
-      for (const auto& row : grid->rows) text += line(row_label(row), written(row), has_bars());
+      std::vector<std::string> cells;
+      for (const auto& column : grid->columns) cells.push_back(label_of(*column));
+      text += line(table_.corner(), cells, false);
+      for (const auto& row : grid->rows) {
+        cells.clear();
+        for (const auto& cell : row.cells)
+          cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell->offset]);
+        text += line(row_label(row), cells, has_bars());
+      }
     }
     return text;
   }
@@ -199,19 +206,6 @@ class SheetTable {
     for (const auto& cell : cells)
       text += (has_marks ? " | " : has_bars() ? "   " : "  ") + pad_left(cell, width_);
     return text + (has_marks ? " |\n" : "\n");
-  }
-
-  std::string head(const page::Grid& grid) const {
-    std::vector<std::string> labels;
-    for (const auto& column : grid.columns) labels.push_back(label_of(*column));
-    return line(table_.corner(), labels, false);
-  }
-
-  std::vector<std::string> written(const page::Row& row) const {
-    std::vector<std::string> cells;
-    for (const auto& cell : row.cells)
-      cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell->offset]);
-    return cells;
   }
 
   const SheetTensor& tensor_;
