@@ -36,18 +36,13 @@ std::string json_string(std::string_view words) {
 std::string base64(std::string_view bytes) {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  std::uint32_t bits = 0;
-  int bit_count = 0;
-  for (const char byte : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(byte);
-    for (bit_count += 8; bit_count >= 6;) {
-      bit_count -= 6;
-      text += digits[bits >> bit_count & 63];
-    }
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (const auto k : {i, i + 1, i + 2})
+      bits = bits << 8 | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k > bytes.size() ? '=' : digits[bits >> (18 - 6 * k) & 63];
   }
-  if (bit_count > 0) text += digits[bits << (6 - bit_count) & 63];
-  while (text.size() % 4 != 0) text += '=';
   return text;
 }
 
@@ -258,23 +253,20 @@ struct Words {
   bool is_box() const { return has_shape && !address.empty(); }
 };
 
+/// Whether there is something else than a line or a blank.
+bool has_words(const Columns& cells, std::size_t column) {
+  return column < cells.size() && cells[column] != " " && !is_line(cells[column]);
+}
+
 /// Words end at a line, an arrow or two spaces.
 std::vector<Words> words_of(const Columns& cells) {
   std::vector<Words> all;
-  for (std::size_t i = 0; i < cells.size();) {
-    if (cells[i] == " " || is_line(cells[i])) {
-      ++i;
-      continue;
-    }
-    Words words{i, i, ""};
-    for (; i < cells.size() && !is_line(cells[i]); ++i) {
-      const bool ends =
-          cells[i] == " " && (i + 1 == cells.size() || cells[i + 1] == " " || is_line(cells[i + 1]));
-      if (ends) break;
-      words.text += cells[i];
-      words.last = i + 1;
-    }
-    all.push_back(std::move(words));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const bool is_between = i > 0 && cells[i] == " " && has_words(cells, i - 1) && has_words(cells, i + 1);
+    if (!has_words(cells, i) && !is_between) continue;
+    if (all.empty() || all.back().last < i) all.push_back({i, i, ""});
+    all.back().text += cells[i];
+    all.back().last = i + 1;
   }
   return all;
 }
@@ -358,11 +350,6 @@ class FlowDrawing {
                            x + across, y + along);
   }
 
-  bool has_words_at(std::size_t line, std::size_t column) const {
-    return line < lines_.size() && column < lines_[line].size() && lines_[line][column] != " " &&
-           !is_line(lines_[line][column]);
-  }
-
   /// What joins or branches off ends with an arrow at the words that it reaches.
   void draw_line(std::size_t line, std::size_t column) {
     const auto& cell = lines_[line][column];
@@ -378,11 +365,11 @@ class FlowDrawing {
     auto next = column + 1;
     while (next < lines_[line].size() && lines_[line][next] == " ") ++next;
     if (goes('l')) path_ += segment(end_of(line, column, true), y, x, y);
-    if (branches && has_words_at(line, next))
+    if (branches && has_words(lines_[line], next))
       draw_arrow(x, y, end_of(line, column, false), y);
     else if (goes('r'))
       path_ += segment(x, y, end_of(line, column, false), y);
-    if (is_corner && goes('l') && goes('u') && line > 0 && has_words_at(line - 1, column))
+    if (is_corner && goes('l') && goes('u') && line > 0 && has_words(lines_[line - 1], column))
       draw_arrow(x, y, x, up);
     else if (goes('u'))
       path_ += segment(x, up, x, y);

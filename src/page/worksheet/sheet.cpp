@@ -227,12 +227,6 @@ std::string heading(const std::string& start, const SheetTensor& tensor) {
   return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
-std::string indented(const std::string& lines) {
-  std::string text;
-  for (const auto& line : lines_of(lines)) text += "      " + line + '\n';
-  return text;
-}
-
 /// The title and the command that prints the page, by which `read_answers` knows it.
 std::string head_of_page(const Sheet& sheet, const std::string& title) {
   return paragraph(fmt::format("worksheet {}: {}", sheet.lesson, title), page_width, 0) + rule(page_width) +
@@ -276,7 +270,8 @@ std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
 
 std::string blank_page(const Sheet& sheet) {
   auto text = head_of_page(sheet, sheet.title) + "  Name: " + std::string(page_width - 8, '_') +
-              "\n\nThe idea\n" + paragraph(sheet.idea, page_width, 2) + '\n' + indented(sheet.formula);
+              "\n\nThe idea\n" + paragraph(sheet.idea, page_width, 2) + '\n' +
+              hanging(std::string(6, ' '), lines_of(sheet.formula), 6);
   if (!sheet.rule.empty()) text += '\n' + paragraph(sheet.rule, page_width, 2);
   text +=
       "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet, true), page_width, 2) + "\nWhat is given\n";
