@@ -219,8 +219,7 @@ class HtmlWriter {
       body += table(step) + plot(step);
     else if (const auto folded = (style_.brief ? "" : table(step)) + plot(step);
              !folded.empty() || (style_.brief && !step.shape.empty()))
-      body +=
-          fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", folded);
+      body += html::filled("numbers", folded);
     body += notes_of(step);
     text_ += html::filled("step", escaped(anchor_of(step.id)), ++step_count_, definition_markup(step),
                           shape_markup(step), html::paragraphs(step.title, " class=\"title\""), body);
@@ -242,18 +241,14 @@ class HtmlWriter {
   }
 
   std::string folded(const page::Section& section) const {
-    const auto details = [](const std::string& id, const std::string& summary, const std::string& body) {
-      return fmt::format("<details class=\"line\" id=\"{}\"><summary>{}</summary>\n{}</details>\n",
-                         escaped(id), summary, body);
-    };
     if (const auto* note = std::get_if<page::Note>(&section.content))
-      return details(note->id, escaped(note->title), note_body(*note));
+      return html::filled("line", escaped(note->id), escaped(note->title), note_body(*note));
     const auto& step = std::get<page::Step>(section.content);
     auto body = html::paragraphs(step.title, " class=\"title\"");
     if (!style_.brief && section.form == page::Form::folded) body += origins(step);
     if (!style_.brief) body += worked_line(step.worked) + table(step) + plot(step) + notes_of(step);
-    return details(anchor_of(step.id), fmt::format("{} {}", definition_markup(step), shape_markup(step)),
-                   body);
+    return html::filled("line", escaped(anchor_of(step.id)),
+                        definition_markup(step) + " " + shape_markup(step), body);
   }
 
   /// Lines of earlier lessons' steps stand together.

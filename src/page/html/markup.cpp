@@ -13,7 +13,6 @@
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 #include "page/builder.hpp"
-#include "page/svg/panel.hpp"
 #include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
@@ -216,15 +215,6 @@ class TableWriter {
   std::size_t tensor_number_;
 };
 
-}  // namespace
-
-std::string table_markup(const std::string& id, const page::Table& table, std::size_t number,
-                         const Written& written) {
-  return TableWriter(id, table, number, written).write();
-}
-
-namespace {
-
 constexpr double column_width = 8.4, line_height = 32.0;
 constexpr double half_box = 12.0, box_padding = 6.0;  // of a box: half its height, and beside its words
 constexpr double gap = 3.0;                           // between a line and the words that it reaches
@@ -393,29 +383,13 @@ class FlowDrawing {
 
 }  // namespace
 
+std::string table_markup(const std::string& id, const page::Table& table, std::size_t number,
+                         const Written& written) {
+  return TableWriter(id, table, number, written).write();
+}
+
 svg::Drawing flow_drawing(const std::string& diagram, const Target& target) {
   return FlowDrawing(diagram, target).draw();
 }
 
 }  // namespace attn::html
-
-namespace attn::svg {
-
-namespace {
-
-Drawing flow_of(const Panel& panel) {
-  return html::flow_drawing(std::get<std::string>(panel.content), [](const auto&, const std::string& shape) {
-    return std::string(shape.empty() ? "" : html::nowhere);
-  });
-}
-
-}  // namespace
-
-const Kind flow{"flow",
-                [](const Panel& panel) {
-                  const auto drawing = flow_of(panel);
-                  return Room{drawing.width, drawing.height};
-                },
-                [](const Panel& panel, const Room&, const Shown&) { return flow_of(panel); }};
-
-}  // namespace attn::svg

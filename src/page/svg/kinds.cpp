@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "page/html/markup.hpp"
 #include "page/svg/panel.hpp"
 
 namespace attn::svg {
@@ -409,6 +410,12 @@ class LinePlot {
   Drawing drawing_{};
 };
 
+Drawing flow_of(const Panel& panel) {
+  return html::flow_drawing(std::get<std::string>(panel.content), [](const auto&, const std::string& shape) {
+    return std::string(shape.empty() ? "" : html::nowhere);
+  });
+}
+
 }  // namespace
 
 const Kind bars{"bars", wish_of_bars, draw_bars};
@@ -422,6 +429,12 @@ const Kind lines{
       return Room{520, 240};
     },
     [](const Panel& panel, const Room& room, const Shown&) { return LinePlot(panel, room).draw(); }};
+const Kind flow{"flow",
+                [](const Panel& panel) {
+                  const auto drawing = flow_of(panel);
+                  return Room{drawing.width, drawing.height};
+                },
+                [](const Panel& panel, const Room&, const Shown&) { return flow_of(panel); }};
 
 const Kind* kind_named(std::string_view name) {
   for (const auto* kind : {&heatmap, &together, &stacks, &colours, &bar_palette, &arcs, &bars, &lines, &flow})
