@@ -291,11 +291,13 @@ std::vector<std::size_t> offsets_of(const Table& table) {
   return offsets;
 }
 
-std::string name_of_tied(const std::vector<std::string>& names) {
-  const auto& first = names.front();
-  if (names.size() == 1) return first;
-  const bool are_equal = all_of(names, [&](const auto& name) { return name == first; });
-  return are_equal ? fmt::format("{} × {}", names.size(), first) : fmt::format("{} tied", names.size());
+std::string name_of_strongest(const Row& row, std::size_t width) {
+  const auto name_of = [&](const Share& share) { return shorten(printable(share.key.label), width); };
+  const auto first = name_of(row.strongest.front());
+  const auto count = row.strongest.size();
+  if (count == 1) return first;
+  const bool are_equal = all_of(row.strongest, [&](const Share& share) { return name_of(share) == first; });
+  return are_equal ? fmt::format("{} × {}", count, first) : fmt::format("{} tied", count);
 }
 
 bool has_hidden_keys(const Event& event) {

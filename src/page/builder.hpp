@@ -49,8 +49,9 @@ Indices ends_of(std::size_t length, std::size_t first, std::size_t last);
 /// Offsets of the elements that a table shows.
 std::vector<std::size_t> offsets_of(const Table& table);
 
-/// "the", "2 × the" of equal names, "3 tied" of others.
-std::string name_of_tied(const std::vector<std::string>& names);
+/// The key with the largest share of a row, which has one, as a name of at most so many columns: "the",
+/// "2 × the" where keys of that name tie, "3 tied" of others.
+std::string name_of_strongest(const Row& row, std::size_t width);
 
 /// Whether a row of attention leaves a key out altogether: its share is exactly 0 and stands as "·".
 bool has_hidden_keys(const Event& event);

@@ -9,6 +9,7 @@
 #include "page/builder.hpp"
 #include "page/html/markup.hpp"
 #include "page/svg/panel.hpp"
+#include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {
@@ -23,10 +24,8 @@ constexpr std::size_t usual_bytes = 220'000;              // of a page with its 
 
 /// Whether a formula is a sentence: three words or more and no sign.
 bool is_sentence(const std::string& formula) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ' ' || c == ',' || c == ';';
-  };
-  return std::count(formula.begin(), formula.end(), ' ') > 1 && all_of(formula, is_plain);
+  return std::count(formula.begin(), formula.end(), ' ') > 1 &&
+         formula.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789 ,;") == formula.npos;
 }
 
 std::string formula_markup(const std::string& line) {
@@ -37,16 +36,9 @@ std::string anchor_of(const std::string& id) {
   return "t-" + id;
 }
 
-/// A line may end after each part of "decoder/weights".
-std::string with_breaks(const std::string& id) {
-  std::string markup;
-  for (const char c : id) markup += c == '/' ? "/<wbr/>" : std::string(1, c);
-  return markup;
-}
-
-/// "scores = Q Kᵀ / √d_k".
+/// "scores = Q Kᵀ / √d_k". A line may end after each part of "decoder/weights".
 std::string definition_markup(const page::Step& step) {
-  auto markup = fmt::format("<span class=\"name\">{}</span>", with_breaks(escaped(step.id)));
+  auto markup = fmt::format("<span class=\"name\">{}</span>", replaced(escaped(step.id), "/", "/<wbr/>"));
   const auto& [lines, mathml] = step.formula;
   if (!lines.front().empty() || lines.size() > 1)
     markup += step.id.find('=') == step.id.npos ? " <span class=\"is\">=</span> " : ": ";
@@ -80,9 +72,8 @@ std::string sources_of(const Header& header, bool weights_by_hand) {
                         : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, *seed);
 }
 
-std::string section_markup(const std::string& id, const std::string& title, const std::string& body,
-                           const char* style = "note") {
-  return html::filled("section", style, escaped(id), escaped(title), body);
+std::string section_markup(const std::string& id, const std::string& title, const std::string& body) {
+  return html::filled("section", escaped(id), escaped(title), body);
 }
 
 std::string commands(const std::vector<page::Command>& list) {
@@ -165,19 +156,12 @@ class HtmlWriter {
   }
 
   std::string block_markup(const page::Block& block, const std::string& title) const {
+    using Kind = page::Block::Kind;
+    if (block.kind == Kind::commands) return commands(block.commands);
+    if (block.kind == Kind::formulas) return html::formulas(block.lines);
     const auto text = fmt::format("{}", fmt::join(block.lines, "\n"));
-    switch (block.kind) {
-      case page::Block::Kind::commands:
-        return commands(block.commands);
-      case page::Block::Kind::formulas:
-        return html::formulas(block.lines);
-      case page::Block::Kind::code:
-        return html::preformatted(text, title);
-      case page::Block::Kind::layout:
-        return html::note_markup(text, title);
-      case page::Block::Kind::diagram:
-        break;
-    }
+    if (block.kind == Kind::code) return html::preformatted(text, title);
+    if (block.kind == Kind::layout) return html::note_markup(text, title);
     const auto target = [this](const auto& name, const auto& shape) { return address_of(name, shape); };
     return html::filled("drawing", escaped(title), html::flow_drawing(text, target).elements);
   }

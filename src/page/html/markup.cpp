@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -203,9 +204,8 @@ class TableWriter {
 
   std::string strongest(const page::Row& row) const {
     if (row.strongest.empty()) return "<td class=\"strongest\"></td>";
-    std::vector<std::string> names;
-    for (const auto& share : row.strongest) names.push_back(share.key.label);
-    return fmt::format("<td class=\"strongest\">{} {}</td>", escaped(page::name_of_tied(names)),
+    constexpr auto whole = std::numeric_limits<std::size_t>::max();
+    return fmt::format("<td class=\"strongest\">{} {}</td>", escaped(page::name_of_strongest(row, whole)),
                        row.strongest.front().number);
   }
 

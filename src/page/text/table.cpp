@@ -53,12 +53,6 @@ std::string name_of(const page::Place& place) {
   return printable(place.name.empty() ? place.label : place.name);
 }
 
-std::string name_of_strongest(const page::Row& row) {
-  std::vector<std::string> names;
-  for (const auto& share : row.strongest) names.push_back(label_of(share.key, longest_label));
-  return page::name_of_tied(names);
-}
-
 /// Measures one table's text, then draws it.
 class TableLayout {
  public:
@@ -135,7 +129,7 @@ class TableLayout {
       for (const auto& cell : row.cells)
         if (cell) widen(number_width_, cell->number);
       if (row.strongest.empty()) continue;
-      widen(key_width_, name_of_strongest(row));
+      widen(key_width_, page::name_of_strongest(row, longest_label));
       widen(share_width_, row.strongest.front().number);
     }
   }
@@ -250,7 +244,7 @@ class TableLayout {
                 : leaves_out(row)    ? in_column("–")
                                      : draw_cell(*row.cells[*i]);
       if (has_strongest && !row.strongest.empty() && !leaves_out(row))
-        line += fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
+        line += fmt::format("  → {}  {}", pad_right(page::name_of_strongest(row, longest_label), key_width_),
                             row.strongest.front().number);
       text += line_of(table_.has_rows() ? label_of(row.place, longest_label) : "", line);
     }
