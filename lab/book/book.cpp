@@ -129,21 +129,12 @@ std::map<std::string, std::string> exercises_by_lesson() {
   return items;
 }
 
-std::string page_of(const lessons::Lesson& lesson) {
-  return run_lesson_body({.lesson = &lesson, .options = lesson.defaults, .presentation = {}});
-}
-
 std::string contents() {
   std::string items;
   for (const auto* lesson : lessons::all_lessons())
     items += fmt::format("<li><a href=\"#/{0}\">{0}</a> <span>{1}</span></li>\n", escaped(lesson->name),
                          escaped(lesson->title));
   return attn::html::filled("contents", items);
-}
-
-std::string exercise_list(const std::string& items) {
-  if (items.empty()) return "";
-  return attn::html::filled("exercises", items);
 }
 
 /// Of a text with a paragraph for each term: "query: what it means -> sdpa, lookup".
@@ -176,7 +167,9 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
   using attn::html::base64;
   auto exercises = exercises_by_lesson();
   const auto with_exercises = [&](const lessons::Lesson& lesson) {
-    return page_of(lesson) + exercise_list(exercises[std::string(lesson.name)]);
+    const auto& items = exercises[std::string(lesson.name)];
+    return run_lesson_body({.lesson = &lesson, .options = lesson.defaults, .presentation = {}}) +
+           (items.empty() ? "" : attn::html::filled("exercises", items));
   };
   const auto& all = lessons::all_lessons();
   std::string templates;

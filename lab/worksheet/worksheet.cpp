@@ -12,6 +12,7 @@
 
 #include "attn/text/trim.hpp"
 #include "lab/command_line.hpp"
+#include "page/text/plain.hpp"
 #include "trace/entry.hpp"
 #include "trace/wording.hpp"
 
@@ -26,17 +27,14 @@ const Choices<SheetFormat> sheet_formats = {
     {"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}};
 
 /// The word as a shell takes it for one, on one line.
-std::string as_word(const std::string& text) {
+std::string as_word(std::string text) {
   const bool is_plain = !text.empty() && text.find_first_not_of(
                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
                                              "0123456789.,:=_+-") == std::string::npos;
   if (is_plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) {
-    const bool is_white = c == '\n' || c == '\r' || c == '\t';
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, is_white ? ' ' : c);
-  }
-  return quoted + '\'';
+  for (char& c : text)
+    if (c == '\n' || c == '\r' || c == '\t') c = ' ';
+  return "'" + attn::replaced(std::move(text), "'", "'\\''") + "'";
 }
 
 template <class Field>

@@ -37,6 +37,12 @@ double TensorView::at(std::size_t offset) const {
   }
 }
 
+std::vector<double> TensorView::numbers() const {
+  std::vector<double> numbers(element_count(shape));
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = at(i);
+  return numbers;
+}
+
 std::string to_string(const Shape& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "×"));
 }

@@ -78,6 +78,9 @@ struct TensorView {
 
   /// The element at a row-major offset, converted to double.
   double at(std::size_t offset) const;
+
+  /// All elements as doubles, in row-major order.
+  std::vector<double> numbers() const;
 };
 
 /// Of a tensor of float, whose elements are no doubles, the shape alone.

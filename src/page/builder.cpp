@@ -26,19 +26,9 @@ double rounding_of(Dtype dtype) {
                                     : 1e-9;
 }
 
-/// Of the finite elements.
-double largest_magnitude(const TensorView& tensor) {
-  double largest = 0.0;
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (const double element = tensor.at(i); std::isfinite(element))
-      largest = std::max(largest, std::abs(element));
-  return largest;
-}
-
-bool are_all_whole(const TensorView& tensor) {
-  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
-    if (std::isfinite(tensor.at(i)) && !is_whole(tensor.at(i), rounding_of(tensor.dtype))) return false;
-  return true;
+/// The finite ones.
+bool are_whole(const std::vector<double>& numbers, double rounding) {
+  return all_of(numbers, [&](double number) { return !std::isfinite(number) || is_whole(number, rounding); });
 }
 
 std::string without_negative_zero(std::string number) {
@@ -52,10 +42,11 @@ class NumberFormat {
  public:
   NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
     if (!is_floating(tensor.dtype)) return;
-    const double largest = largest_magnitude(tensor);
-    const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
+    const auto numbers = tensor.numbers();
+    const double largest = largest_size(numbers),
+                 smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
     scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
-    if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
+    if (!scientific_ && are_whole(numbers, rounding_of(tensor.dtype))) precision_ = 0;
   }
 
   /// The element at a row-major offset: "-0.1200", "1.5000e-07", "-inf", "nan"; of a mask "1" or "·".
@@ -92,22 +83,12 @@ std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t of
 constexpr std::size_t edge = 3;          // places at each end of an axis that is elided
 constexpr std::size_t most_shares = 40;  // of a row that is elided
 
-using Indices = std::vector<std::optional<std::size_t>>;
-
 bool is_long(std::size_t length) {
   return length > 2 * edge;
 }
 
 Indices indices_along(std::size_t length, bool is_elided) {
-  Indices indices;
-  for (std::size_t i = 0; i < length; ++i) {
-    if (is_elided && is_long(length) && i == edge) {
-      indices.emplace_back();
-      i = length - edge;
-    }
-    indices.emplace_back(i);
-  }
-  return indices;
+  return ends_of(length, is_elided && is_long(length) ? edge : length, edge);
 }
 
 /// Makes the table of one tensor.
@@ -124,11 +105,10 @@ class TableMaker {
                                                     : Table::Kind::numbers;
     table_.column_axis = event.axes.back();
     if (has_rows_) table_.row_axis = event.axes[rank - 2];
-    table_.is_elided = element_count(tensor_.shape) > most_cells &&
-                       std::any_of(tensor_.shape.begin(), tensor_.shape.end(), is_long);
+    table_.is_elided = element_count(tensor_.shape) > most_cells && any_of(tensor_.shape, is_long);
     table_.is_floating = is_floating(tensor_.dtype);
     table_.has_hidden = has_hidden_keys(event);
-    table_.largest = largest_magnitude(tensor_);
+    table_.largest = largest_size(tensor_.numbers());
   }
 
   Table make() {
@@ -235,11 +215,9 @@ bool is_table_of_words(const std::vector<std::string>& lines) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
            std::string_view(" ,-").find(c) != std::string_view::npos;
   };
-  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) {
+  return any_of(lines, [&](const std::string& line) {
     const auto gap = line.find("  ");
-    return gap != line.npos && gap > 0 &&
-           std::all_of(line.begin(), line.begin() + static_cast<std::ptrdiff_t>(gap), is_word) &&
-           line[gap - 1] != ',';
+    return gap != line.npos && gap > 0 && all_of(line.substr(0, gap), is_word) && line[gap - 1] != ',';
   });
 }
 
@@ -287,6 +265,18 @@ constexpr std::size_t cells_beside_a_table = 20;     // that its formula and its
 
 }  // namespace
 
+Indices ends_of(std::size_t length, std::size_t first, std::size_t last) {
+  Indices indices;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (i == first) {
+      indices.emplace_back();
+      i = length - last;
+    }
+    indices.emplace_back(i);
+  }
+  return indices;
+}
+
 Table table_of(const Event& event, int precision, std::size_t most_cells) {
   return TableMaker(event, precision, most_cells).make();
 }
@@ -301,19 +291,17 @@ std::vector<std::size_t> offsets_of(const Table& table) {
   return offsets;
 }
 
-std::string name_of_tied(const std::vector<std::string>& names) {
-  const auto& first = names.front();
-  if (names.size() == 1) return first;
-  const bool are_equal =
-      std::all_of(names.begin(), names.end(), [&](const auto& name) { return name == first; });
-  return are_equal ? fmt::format("{} × {}", names.size(), first) : fmt::format("{} tied", names.size());
+std::string name_of_strongest(const Row& row, std::size_t width) {
+  const auto name_of = [&](const Share& share) { return shorten(printable(share.key.label), width); };
+  const auto first = name_of(row.strongest.front());
+  const auto count = row.strongest.size();
+  if (count == 1) return first;
+  const bool are_equal = all_of(row.strongest, [&](const Share& share) { return name_of(share) == first; });
+  return are_equal ? fmt::format("{} × {}", count, first) : fmt::format("{} tied", count);
 }
 
 bool has_hidden_keys(const Event& event) {
-  if (!event.distribution) return false;
-  for (std::size_t i = 0; i < element_count(event.tensor->shape); ++i)
-    if (event.tensor->at(i) == 0.0) return true;
-  return false;
+  return event.distribution && contains(event.tensor->numbers(), 0.0);
 }
 
 std::string verdict_on(const std::vector<Claim>& claims) {
@@ -338,7 +326,8 @@ void Builder::receive(const Event& event) {
   names_.see(event);
   if (event.tensor) shapes_[event.id] = event.tensor->shape;
   if (event.tensor && event.tensor->data == nullptr) {
-    page_.outline.push_back({event.id, named_shape(event), lines_of(event.formula)});
+    page_.outline.push_back(
+        {.id = event.id, .formula = {lines_of(event.formula)}, .named_shape = named_shape(event)});
     return;
   }
   const auto form = form_of(event);
@@ -356,12 +345,10 @@ void Builder::receive(const Event& event) {
   if (form == Form::folded)
     page_.more.push_back(std::move(section));
   else
-    sections_.emplace_back(style_.all ? sections_.size() : event.place->position, std::move(section));
+    sections_.emplace(style_.all ? sections_.size() : event.place->position, std::move(section));
 }
 
 Page Builder::finish() {
-  std::stable_sort(sections_.begin(), sections_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
   for (auto& [position, section] : sections_) page_.sections.push_back(std::move(section));
   sections_.clear();
   return std::exchange(page_, {});

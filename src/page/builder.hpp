@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "attn/tensor.hpp"
@@ -41,11 +40,18 @@ namespace attn::page {
 /// `precision` is the digits after the point.
 Table table_of(const Event& event, int precision, std::size_t most_cells);
 
+/// Indices along an axis; none stands for those that are left out.
+using Indices = std::vector<std::optional<std::size_t>>;
+
+/// So many at the beginning of an axis and at its end; all where `first` is its length.
+Indices ends_of(std::size_t length, std::size_t first, std::size_t last);
+
 /// Offsets of the elements that a table shows.
 std::vector<std::size_t> offsets_of(const Table& table);
 
-/// "the", "2 × the" of equal names, "3 tied" of others.
-std::string name_of_tied(const std::vector<std::string>& names);
+/// The key with the largest share of a row, which has one, as a name of at most so many columns: "the",
+/// "2 × the" where keys of that name tie, "3 tied" of others.
+std::string name_of_strongest(const Row& row, std::size_t width);
 
 /// Whether a row of attention leaves a key out altogether: its share is exactly 0 and stands as "·".
 bool has_hidden_keys(const Event& event);
@@ -73,8 +79,8 @@ class Builder : public Sink {
   Seen seen_;
   Page page_;
   EntryNames names_;
-  std::map<std::string, Shape> shapes_;                    ///< of the tensors so far, by id
-  std::vector<std::pair<std::size_t, Section>> sections_;  ///< with their places on the page
+  std::map<std::string, Shape> shapes_;           ///< of the tensors so far, by id
+  std::multimap<std::size_t, Section> sections_;  ///< by their places on the page
   std::size_t cells_of_details_ = 0;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "attn/text/trim.hpp"
 
@@ -40,10 +39,16 @@ double Scale::place(double value) const {
   return (value - low) / (high - low);
 }
 
+double largest_size(const std::vector<double>& values) {
+  double largest = 0.0;
+  for (const double value : values)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
 Scale scale_of(const std::vector<double>& values) {
-  std::vector<double> finite;
-  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
-               [](double v) { return std::isfinite(v); });
+  auto finite = values;
+  std::erase_if(finite, [](double value) { return !std::isfinite(value); });
   if (finite.empty()) return {};
   const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
   return {*low, *high, *low > 0.0 && *high > 100.0 * *low};

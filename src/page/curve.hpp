@@ -19,6 +19,9 @@ struct Scale {
   double place(double value) const;
 };
 
+/// The size of the largest finite value; 0 where there is none.
+double largest_size(const std::vector<double>& values);
+
 /// The scale of these values; those that are not finite are left out.
 Scale scale_of(const std::vector<double>& values);
 

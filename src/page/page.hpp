@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -154,27 +153,13 @@ struct Claim {
 /// "3 of 4 claims hold."
 std::string verdict_on(const std::vector<Claim>& claims);
 
-/// A tensor whose numbers nobody asked for.
-struct OutlineRow {
-  std::string id{}, named_shape{};
-  std::vector<std::string> formula{};
-};
-
 struct Page {
   Header header{};
   std::vector<Section> sections{};  ///< in the order of reading
   std::vector<Section> more{};      ///< what is no part of it, in the order of the run
-  std::vector<OutlineRow> outline{};
+  std::vector<Step> outline{};      ///< id, formula and shape of tensors whose numbers nobody asked for
   std::vector<Claim> claims{}, more_claims{};
   std::optional<Note> next{};  ///< what to try next
 };
-
-/// The option of a header that has such a value; null where it has none.
-template <class Value>
-const Value* config_value(const Header& header, std::string_view name) {
-  for (const auto& [member, value] : header.config)
-    if (const auto* its = std::get_if<Value>(&value); its != nullptr && member == name) return its;
-  return nullptr;
-}
 
 }  // namespace attn::page

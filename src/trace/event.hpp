@@ -119,12 +119,18 @@ struct Header {
   Config config;
   std::set<std::string> usual{};  ///< options that have their default value, which a page need not state
 
-  /// A member of the config that is a text; empty where there is none.
-  std::string text(std::string_view name) const {
+  /// The member of the config that has such a value; null where there is none.
+  template <class Value>
+  const Value* find(std::string_view name) const {
     for (const auto& [member, value] : config)
-      if (const auto* its_text = std::get_if<std::string>(&value); its_text != nullptr && member == name)
-        return *its_text;
-    return "";
+      if (const auto* its = std::get_if<Value>(&value); its != nullptr && member == name) return its;
+    return nullptr;
+  }
+
+  /// A member that is a text; empty where there is none.
+  std::string text(std::string_view name) const {
+    const auto* const text = find<std::string>(name);
+    return text == nullptr ? "" : *text;
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -97,10 +96,7 @@ class FormulaParser {
   }
 
   static std::string_view closing_of(std::string_view open) {
-    static const std::map<std::string_view, std::string_view> brackets = {
-        {"(", ")"}, {"[", "]"}, {"{", "}"}, {"⌊", "⌋"}};
-    const auto found = brackets.find(open);
-    return found == brackets.end() ? "" : found->second;
+    return open == "(" ? ")" : open == "[" ? "]" : open == "{" ? "}" : open == "⌊" ? "⌋" : "";
   }
 
   static std::string sign(std::string_view c) {
@@ -206,9 +202,8 @@ class FormulaParser {
     auto inner = items_up_to_bracket();
     const bool is_closed = next() == close;
     if (is_closed) take();
-    const bool is_tall = std::any_of(inner.begin(), inner.end(), [](const std::string& item) {
-      return item.find("<mfrac>") != item.npos;
-    });
+    const bool is_tall =
+        any_of(inner, [](const std::string& item) { return item.find("<mfrac>") != item.npos; });
     const auto side = [&](std::string_view c) { return is_tall ? sign(c) : low_sign(c); };
     inner.insert(inner.begin(), side(open));
     if (is_closed) inner.push_back(side(close));

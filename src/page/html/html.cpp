@@ -4,14 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
-#include <string_view>
-#include <utility>
 
 #include "page/builder.hpp"
 #include "page/html/markup.hpp"
 #include "page/svg/panel.hpp"
+#include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {
@@ -26,11 +24,8 @@ constexpr std::size_t usual_bytes = 220'000;              // of a page with its 
 
 /// Whether a formula is a sentence: three words or more and no sign.
 bool is_sentence(const std::string& formula) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ' ' || c == ',' || c == ';';
-  };
   return std::count(formula.begin(), formula.end(), ' ') > 1 &&
-         std::all_of(formula.begin(), formula.end(), is_plain);
+         formula.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789 ,;") == formula.npos;
 }
 
 std::string formula_markup(const std::string& line) {
@@ -41,16 +36,9 @@ std::string anchor_of(const std::string& id) {
   return "t-" + id;
 }
 
-/// A line may end after each part of "decoder/weights".
-std::string with_breaks(const std::string& id) {
-  std::string markup;
-  for (const char c : id) markup += c == '/' ? "/<wbr/>" : std::string(1, c);
-  return markup;
-}
-
-/// "scores = Q Kᵀ / √d_k".
+/// "scores = Q Kᵀ / √d_k". A line may end after each part of "decoder/weights".
 std::string definition_markup(const page::Step& step) {
-  auto markup = fmt::format("<span class=\"name\">{}</span>", with_breaks(escaped(step.id)));
+  auto markup = fmt::format("<span class=\"name\">{}</span>", replaced(escaped(step.id), "/", "/<wbr/>"));
   const auto& [lines, mathml] = step.formula;
   if (!lines.front().empty() || lines.size() > 1)
     markup += step.id.find('=') == step.id.npos ? " <span class=\"is\">=</span> " : ": ";
@@ -74,7 +62,7 @@ std::string shape_markup(const page::Step& step) {
 /// Where the numbers of a run come from.
 std::string sources_of(const Header& header, bool weights_by_hand) {
   const auto model = header.text("model");
-  const auto* const seed = page::config_value<std::int64_t>(header, "seed");
+  const auto* const seed = header.find<std::int64_t>("seed");
   if (!model.empty() && model != "none")
     return fmt::format("The weights were {}: they are those of the model <b>{}</b>.",
                        weights_by_hand ? "set by hand" : "trained", escaped(model));
@@ -84,9 +72,8 @@ std::string sources_of(const Header& header, bool weights_by_hand) {
                         : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, *seed);
 }
 
-std::string section_markup(const std::string& id, const std::string& title, const std::string& body,
-                           const char* style = "note") {
-  return html::filled("section", style, escaped(id), escaped(title), body);
+std::string section_markup(const std::string& id, const std::string& title, const std::string& body) {
+  return html::filled("section", escaped(id), escaped(title), body);
 }
 
 std::string commands(const std::vector<page::Command>& list) {
@@ -169,19 +156,12 @@ class HtmlWriter {
   }
 
   std::string block_markup(const page::Block& block, const std::string& title) const {
+    using Kind = page::Block::Kind;
+    if (block.kind == Kind::commands) return commands(block.commands);
+    if (block.kind == Kind::formulas) return html::formulas(block.lines);
     const auto text = fmt::format("{}", fmt::join(block.lines, "\n"));
-    switch (block.kind) {
-      case page::Block::Kind::commands:
-        return commands(block.commands);
-      case page::Block::Kind::formulas:
-        return html::formulas(block.lines);
-      case page::Block::Kind::code:
-        return html::preformatted(text, title);
-      case page::Block::Kind::layout:
-        return html::note_markup(text, title);
-      case page::Block::Kind::diagram:
-        break;
-    }
+    if (block.kind == Kind::code) return html::preformatted(text, title);
+    if (block.kind == Kind::layout) return html::note_markup(text, title);
     const auto target = [this](const auto& name, const auto& shape) { return address_of(name, shape); };
     return html::filled("drawing", escaped(title), html::flow_drawing(text, target).elements);
   }
@@ -223,8 +203,7 @@ class HtmlWriter {
       body += table(step) + plot(step);
     else if (const auto folded = (style_.brief ? "" : table(step)) + plot(step);
              !folded.empty() || (style_.brief && !step.shape.empty()))
-      body +=
-          fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", folded);
+      body += html::filled("numbers", folded);
     body += notes_of(step);
     text_ += html::filled("step", escaped(anchor_of(step.id)), ++step_count_, definition_markup(step),
                           shape_markup(step), html::paragraphs(step.title, " class=\"title\""), body);
@@ -246,18 +225,14 @@ class HtmlWriter {
   }
 
   std::string folded(const page::Section& section) const {
-    const auto details = [](const std::string& id, const std::string& summary, const std::string& body) {
-      return fmt::format("<details class=\"line\" id=\"{}\"><summary>{}</summary>\n{}</details>\n",
-                         escaped(id), summary, body);
-    };
     if (const auto* note = std::get_if<page::Note>(&section.content))
-      return details(note->id, escaped(note->title), note_body(*note));
+      return html::filled("line", escaped(note->id), escaped(note->title), note_body(*note));
     const auto& step = std::get<page::Step>(section.content);
     auto body = html::paragraphs(step.title, " class=\"title\"");
     if (!style_.brief && section.form == page::Form::folded) body += origins(step);
     if (!style_.brief) body += worked_line(step.worked) + table(step) + plot(step) + notes_of(step);
-    return details(anchor_of(step.id), fmt::format("{} {}", definition_markup(step), shape_markup(step)),
-                   body);
+    return html::filled("line", escaped(anchor_of(step.id)),
+                        definition_markup(step) + " " + shape_markup(step), body);
   }
 
   /// Lines of earlier lessons' steps stand together.
@@ -294,9 +269,10 @@ class HtmlWriter {
   void write_outline() {
     if (page_.outline.empty()) return;
     std::string rows;
-    for (const auto& [id, shape, formula] : page_.outline)
-      rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", escaped(id),
-                          escaped(shape), escaped(fmt::format("{}", fmt::join(formula, "\n"))));
+    for (const auto& row : page_.outline)
+      rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", escaped(row.id),
+                          escaped(row.named_shape),
+                          escaped(fmt::format("{}", fmt::join(row.formula.lines, "\n"))));
     text_ += html::filled("shapes", rows);
   }
 

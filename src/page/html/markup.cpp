@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,7 +14,6 @@
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 #include "page/builder.hpp"
-#include "page/svg/panel.hpp"
 #include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
@@ -36,18 +36,13 @@ std::string json_string(std::string_view words) {
 std::string base64(std::string_view bytes) {
   constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  std::uint32_t bits = 0;
-  int bit_count = 0;
-  for (const char byte : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(byte);
-    for (bit_count += 8; bit_count >= 6;) {
-      bit_count -= 6;
-      text += digits[bits >> bit_count & 63];
-    }
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t bits = 0;
+    for (const auto k : {i, i + 1, i + 2})
+      bits = bits << 8 | (k < bytes.size() ? static_cast<unsigned char>(bytes[k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      text += i + k > bytes.size() ? '=' : digits[bits >> (18 - 6 * k) & 63];
   }
-  if (bit_count > 0) text += digits[bits << (6 - bit_count) & 63];
-  while (text.size() % 4 != 0) text += '=';
   return text;
 }
 
@@ -104,17 +99,13 @@ Columns columns_of(const std::string& line) {
 
 namespace {
 
-constexpr std::size_t most_choices = 12;  // tables between which a reader may choose
+constexpr std::size_t most_choices = 13;  // of a reader: all tables, or one of them
 constexpr double rounding_noise = 1e-6;   // which must not choose between two shades
 
 /// "0,1,2,,7,8,9": the places that an elided table shows.
-template <class Items, class PlaceOf>
-std::string list_of_places(const Items& items, const PlaceOf& place_of) {
+std::string list_of_places(const page::Places& places) {
   std::vector<std::string> texts;
-  for (const auto& item : items) {
-    const auto& place = place_of(item);
-    texts.push_back(place ? fmt::format("{}", place->index) : "");
-  }
+  for (const auto& place : places) texts.push_back(place ? fmt::format("{}", place->index) : "");
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
@@ -138,30 +129,28 @@ class TableWriter {
 
   /// Side by side, or one of them.
   std::string choices() const {
-    std::vector<std::string> names;
+    std::vector<std::string> choices = {"side by side"};
     for (const auto& grid : table_.grids)
-      if (grid) names.push_back(grid->caption);
-    if (names.size() < 2 || names.size() > most_choices || written_) return "";
-    const auto choice = [&](std::size_t i, const std::string& name, const char* state) {
-      return fmt::format("<label><input type=\"radio\" name=\"sheet-{}\" class=\"only-{}\"{}/> {}</label>\n",
-                         tensor_number_, i, state, escaped(name));
-    };
-    auto markup = choice(0, "side by side", " checked=\"checked\"");
-    for (std::size_t i = 0; i < names.size(); ++i) markup += choice(i + 1, names[i], "");
+      if (grid) choices.push_back(grid->caption);
+    if (choices.size() < 3 || choices.size() > most_choices || written_) return "";
+    std::string markup;
+    for (std::size_t i = 0; i < choices.size(); ++i)
+      markup +=
+          fmt::format("<label><input type=\"radio\" name=\"sheet-{}\" class=\"only-{}\"{}/> {}</label>\n",
+                      tensor_number_, i, i == 0 ? " checked=\"checked\"" : "", escaped(choices[i]));
     return fmt::format("<fieldset class=\"choices\"><legend>Show</legend>\n{}</fieldset>\n", markup);
   }
 
   std::string sheet(const page::Grid& grid) const {
-    const auto elided =
-        table_.is_elided
-            ? fmt::format(" data-rows=\"{}\" data-columns=\"{}\"",
-                          list_of_places(
-                              grid.rows, [](const page::Row& row) -> auto& { return row.place; }),
-                          list_of_places(
-                              grid.columns, [](const auto& place) -> auto& { return place; }))
-            : "";
-    std::string body;
-    for (const auto& row : grid.rows) body += this->row(row);
+    page::Places rows;
+    std::string body, elided;
+    for (const auto& row : grid.rows) {
+      rows.push_back(row.place);
+      body += this->row(row);
+    }
+    if (table_.is_elided)
+      elided = fmt::format(" data-rows=\"{}\" data-columns=\"{}\"", list_of_places(rows),
+                           list_of_places(grid.columns));
     return filled("sheet", name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
   }
 
@@ -215,9 +204,8 @@ class TableWriter {
 
   std::string strongest(const page::Row& row) const {
     if (row.strongest.empty()) return "<td class=\"strongest\"></td>";
-    std::vector<std::string> names;
-    for (const auto& share : row.strongest) names.push_back(share.key.label);
-    return fmt::format("<td class=\"strongest\">{} {}</td>", escaped(page::name_of_tied(names)),
+    constexpr auto whole = std::numeric_limits<std::size_t>::max();
+    return fmt::format("<td class=\"strongest\">{} {}</td>", escaped(page::name_of_strongest(row, whole)),
                        row.strongest.front().number);
   }
 
@@ -226,15 +214,6 @@ class TableWriter {
   const Written& written_;
   std::size_t tensor_number_;
 };
-
-}  // namespace
-
-std::string table_markup(const std::string& id, const page::Table& table, std::size_t number,
-                         const Written& written) {
-  return TableWriter(id, table, number, written).write();
-}
-
-namespace {
 
 constexpr double column_width = 8.4, line_height = 32.0;
 constexpr double half_box = 12.0, box_padding = 6.0;  // of a box: half its height, and beside its words
@@ -264,23 +243,20 @@ struct Words {
   bool is_box() const { return has_shape && !address.empty(); }
 };
 
+/// Whether there is something else than a line or a blank.
+bool has_words(const Columns& cells, std::size_t column) {
+  return column < cells.size() && cells[column] != " " && !is_line(cells[column]);
+}
+
 /// Words end at a line, an arrow or two spaces.
 std::vector<Words> words_of(const Columns& cells) {
   std::vector<Words> all;
-  for (std::size_t i = 0; i < cells.size();) {
-    if (cells[i] == " " || is_line(cells[i])) {
-      ++i;
-      continue;
-    }
-    Words words{i, i, ""};
-    for (; i < cells.size() && !is_line(cells[i]); ++i) {
-      const bool ends =
-          cells[i] == " " && (i + 1 == cells.size() || cells[i + 1] == " " || is_line(cells[i + 1]));
-      if (ends) break;
-      words.text += cells[i];
-      words.last = i + 1;
-    }
-    all.push_back(std::move(words));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const bool is_between = i > 0 && cells[i] == " " && has_words(cells, i - 1) && has_words(cells, i + 1);
+    if (!has_words(cells, i) && !is_between) continue;
+    if (all.empty() || all.back().last < i) all.push_back({i, i, ""});
+    all.back().text += cells[i];
+    all.back().last = i + 1;
   }
   return all;
 }
@@ -364,11 +340,6 @@ class FlowDrawing {
                            x + across, y + along);
   }
 
-  bool has_words_at(std::size_t line, std::size_t column) const {
-    return line < lines_.size() && column < lines_[line].size() && lines_[line][column] != " " &&
-           !is_line(lines_[line][column]);
-  }
-
   /// What joins or branches off ends with an arrow at the words that it reaches.
   void draw_line(std::size_t line, std::size_t column) {
     const auto& cell = lines_[line][column];
@@ -384,11 +355,11 @@ class FlowDrawing {
     auto next = column + 1;
     while (next < lines_[line].size() && lines_[line][next] == " ") ++next;
     if (goes('l')) path_ += segment(end_of(line, column, true), y, x, y);
-    if (branches && has_words_at(line, next))
+    if (branches && has_words(lines_[line], next))
       draw_arrow(x, y, end_of(line, column, false), y);
     else if (goes('r'))
       path_ += segment(x, y, end_of(line, column, false), y);
-    if (is_corner && goes('l') && goes('u') && line > 0 && has_words_at(line - 1, column))
+    if (is_corner && goes('l') && goes('u') && line > 0 && has_words(lines_[line - 1], column))
       draw_arrow(x, y, x, up);
     else if (goes('u'))
       path_ += segment(x, up, x, y);
@@ -412,29 +383,13 @@ class FlowDrawing {
 
 }  // namespace
 
+std::string table_markup(const std::string& id, const page::Table& table, std::size_t number,
+                         const Written& written) {
+  return TableWriter(id, table, number, written).write();
+}
+
 svg::Drawing flow_drawing(const std::string& diagram, const Target& target) {
   return FlowDrawing(diagram, target).draw();
 }
 
 }  // namespace attn::html
-
-namespace attn::svg {
-
-namespace {
-
-Drawing flow_of(const Panel& panel) {
-  return html::flow_drawing(std::get<std::string>(panel.content), [](const auto&, const std::string& shape) {
-    return std::string(shape.empty() ? "" : html::nowhere);
-  });
-}
-
-}  // namespace
-
-const Kind flow{"flow",
-                [](const Panel& panel) {
-                  const auto drawing = flow_of(panel);
-                  return Room{drawing.width, drawing.height};
-                },
-                [](const Panel& panel, const Room&, const Shown&) { return flow_of(panel); }};
-
-}  // namespace attn::svg

@@ -52,14 +52,15 @@ bool has_text(const Columns& line, std::size_t first, std::size_t last) {
 /// Whether a gap parts columns. A word may reach up to it, and the next begin right behind it, in a few
 /// lines, but then most lines have text on both sides of it.
 bool parts_columns(const std::vector<Columns>& lines, std::size_t begin, const Range& gap, std::size_t end) {
-  std::size_t crossed = 0, before = 0, behind = 0;
+  std::size_t count = 0, crossed = 0, before = 0, behind = 0;
+  const bool is_narrow = gap.last - gap.first == 1;
   for (const auto& line : lines) {
-    const bool is_narrow = gap.last - gap.first == 1;
+    if (!line.empty()) ++count;
     if (is_narrow && !is_blank(line, gap.first - 1) && !is_blank(line, gap.last)) ++crossed;
     if (has_text(line, begin, gap.first)) ++before;
     if (has_text(line, gap.last, end)) ++behind;
   }
-  return crossed == 0 || (2 * crossed <= behind && 2 * before > lines.size() && 2 * behind > lines.size());
+  return crossed == 0 || (2 * crossed <= behind && 2 * before > count && 2 * behind > count);
 }
 
 std::size_t width_of(const std::vector<Columns>& lines) {
@@ -74,8 +75,7 @@ std::vector<Range> gaps_between(const std::vector<Columns>& lines) {
   const auto width = width_of(lines);
   const auto end_of = [&](std::size_t first, bool are_blank) {
     const auto is_empty = [&](std::size_t column) {
-      return std::all_of(lines.begin(), lines.end(),
-                         [&](const auto& line) { return is_blank(line, column); });
+      return all_of(lines, [&](const auto& line) { return is_blank(line, column); });
     };
     while (first < width && is_empty(first) == are_blank) ++first;
     return first;
@@ -137,15 +137,12 @@ bool are_equations(const Rows& rows) {
   const auto is_sign = [](const Cell& cell) { return cell.text == "⇒"; };
   for (std::size_t column = 1; column < rows[0].cells.size(); ++column)
     if (is_column_of(rows, column, 0, is_right_side)) return true;
-  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
-    return std::any_of(row.cells.begin(), row.cells.end(), is_sign);
-  });
+  return any_of(rows, [&](const Row& row) { return any_of(row.cells, is_sign); });
 }
 
 bool has_header(const Rows& rows) {
   const auto& first = rows[0].cells;
-  if (std::any_of(first.begin(), first.end(), [](const Cell& cell) { return is_number(cell.text); }))
-    return false;
+  if (any_of(first, [](const Cell& cell) { return is_number(cell.text); })) return false;
   if (first[0].text.empty()) return true;
   for (std::size_t column = 0; column < first.size(); ++column)
     if (!first[column].text.empty() && is_column_of_numbers(rows, column, 1)) return true;
@@ -188,28 +185,26 @@ const Cell* continuation(const Row& row) {
   return row.cells[0].text.empty() ? found : nullptr;
 }
 
-/// The rows of lines that are laid out in the same columns, with their further lines, of all parts; none
-/// where they are not.
-Rows rows_of(const std::vector<Lines>& parts) {
+/// The rows of lines that are laid out in the same columns, with their further lines; none where they are
+/// not. An empty line begins a part.
+Rows rows_of(const Lines& lines) {
   std::vector<Columns> all;
-  for (const auto& part : parts)
-    for (const auto& line : part) all.push_back(columns_of(line));
+  for (const auto& line : lines) all.push_back(columns_of(line));
   const auto gaps = gaps_between(all);
   if (gaps.empty()) return {};
   Rows rows;
-  std::size_t i = 0;  // of the line
-  for (const auto& part : parts)
-    for (std::size_t in_part = 0; in_part < part.size(); ++in_part, ++i) {
-      auto row = row_of(all[i], gaps);
-      row.begins_part = in_part == 0;
-      const auto* further = continuation(row);
-      if (further == nullptr || row.begins_part) {
-        rows.push_back(std::move(row));
-        continue;
-      }
-      auto& above = rows.back().cells[static_cast<std::size_t>(further - row.cells.data())];
-      above.further += joint(all[i - 1], further->text, width_of(all)) + escaped(further->text);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (lines[i].empty()) continue;
+    auto row = row_of(all[i], gaps);
+    row.begins_part = i == 0 || lines[i - 1].empty();
+    const auto* further = continuation(row);
+    if (further == nullptr || row.begins_part) {
+      rows.push_back(std::move(row));
+      continue;
     }
+    auto& above = rows.back().cells[static_cast<std::size_t>(further - row.cells.data())];
+    above.further += joint(all[i - 1], further->text, width_of(all)) + escaped(further->text);
+  }
   return rows.size() < 2 || are_equations(rows) ? Rows() : rows;
 }
 
@@ -267,9 +262,9 @@ std::size_t column_count(const Rows& rows) {
 
 /// A first line without columns heads the table where the lines below it have more columns than with it.
 Part part_of(const Lines& lines) {
-  auto rows = rows_of({lines});
+  auto rows = rows_of(lines);
   if (lines.size() < 3 || lines[0].find("  ") != lines[0].npos) return {lines, "", std::move(rows)};
-  auto rows_below = rows_of({Lines(lines.begin() + 1, lines.end())});
+  auto rows_below = rows_of({lines.begin() + 1, lines.end()});
   if (column_count(rows_below) <= column_count(rows)) return {lines, "", std::move(rows)};
   return {lines, lines[0], std::move(rows_below)};
 }
@@ -285,11 +280,9 @@ std::vector<Part> parts_of(const Lines& lines) {
 }
 
 /// The rows of all parts, where an empty line only parts the rows of one table.
-Rows rows_of_one_table(const std::vector<Part>& parts) {
-  std::vector<Lines> lines;
-  for (const auto& part : parts) lines.push_back(part.lines);
+Rows rows_of_one_table(const Lines& lines, const std::vector<Part>& parts) {
   auto rows = rows_of(lines);
-  const bool is_one = !rows.empty() && std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+  const bool is_one = !rows.empty() && all_of(parts, [&](const Part& part) {
     return part.heading.empty() && (part.lines.size() == 1 || column_count(part.rows) == column_count(rows));
   });
   return is_one ? rows : Rows();
@@ -299,13 +292,8 @@ std::string markup_of(const Part& part, const std::string& name) {
   if (!part.rows.empty())
     return (part.heading.empty() ? "" : paragraph_markup({part.heading})) + table_markup(part.rows, name);
   const auto is_laid_out = [](const std::string& line) { return line.find("  ") != line.npos; };
-  return std::any_of(part.lines.begin(), part.lines.end(), is_laid_out)
-             ? preformatted(fmt::format("{}", fmt::join(part.lines, "\n")), name)
-             : paragraph_markup(part.lines);
-}
-
-bool is_picture(const std::string& text) {
-  return is_drawing(text) || text.find("█") != text.npos || text.find("■") != text.npos;
+  return any_of(part.lines, is_laid_out) ? preformatted(fmt::format("{}", fmt::join(part.lines, "\n")), name)
+                                         : paragraph_markup(part.lines);
 }
 
 }  // namespace
@@ -319,10 +307,9 @@ std::string preformatted(const std::string& text, const std::string& name) {
 
 std::string note_markup(const std::string& text, const std::string& name) {
   const auto lines = lines_of(text);
-  const auto parts = is_picture(text) ? std::vector<Part>() : parts_of(lines);
-  if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.rows.empty(); }))
-    return preformatted(text, name);
-  if (const auto rows = rows_of_one_table(parts); !rows.empty()) return table_markup(rows, name);
+  const auto parts = is_drawing(text) || is_picture(text) ? std::vector<Part>() : parts_of(lines);
+  if (all_of(parts, [](const Part& part) { return part.rows.empty(); })) return preformatted(text, name);
+  if (const auto rows = rows_of_one_table(lines, parts); !rows.empty()) return table_markup(rows, name);
   std::string markup;
   for (const auto& part : parts) markup += markup_of(part, name);
   return markup;

@@ -16,7 +16,6 @@ namespace attn::html {
 namespace {
 
 constexpr std::size_t most_entries_of_step = 300'000;  // of all its cells together
-constexpr std::size_t usual_rank = 2;
 
 /// The offset of the entry `at`, whose places may be any linear form of places.
 template <class Places>
@@ -139,9 +138,6 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
       return;
     std::vector<std::size_t> tensors, ranks;
     std::vector<std::int64_t> places;
-    tensors.reserve(entries.size());
-    ranks.reserve(entries.size());
-    places.reserve(entries.size() * usual_rank);
     for (const auto& [operand, value] : entries) {
       const auto k = tensors.size();
       const bool is_as_before = k < before.size() && tensors_[before[k]].id == operand->tensor;

@@ -20,7 +20,7 @@ bool belong_together(const Panel& one, const Panel& other) {
   const auto *a = one.matrix(), *b = other.matrix();
   if (one.kind != other.kind || (a == nullptr) != (b == nullptr) || other.begins_column) return false;
   if (a == nullptr) return true;
-  const auto [smaller, larger] = std::minmax({a->largest(), b->largest()});
+  const auto [smaller, larger] = std::minmax({largest_size(a->values), largest_size(b->values)});
   return a->kind == b->kind &&
          (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name &&
                                               (smaller == 0.0 || smaller >= smallest_of_colours * larger)));
@@ -241,7 +241,7 @@ Drawing drawn(const Panels& block, const Room& room, const Drawing& words) {
     all.put_below(below, last);
     return all;
   };
-  const bool has_colours = std::any_of(block.begin(), block.end(), [](const Panel* panel) {
+  const bool has_colours = any_of(block, [](const Panel* panel) {
     return panel->matrix() != nullptr && !can_have_numbers(*panel->matrix());
   });
   auto all = with_legend(has_colours);
@@ -291,7 +291,7 @@ std::vector<Panels> blocks_of(std::vector<Panel>& panels, std::optional<bool> is
   }
   for (const auto& block : blocks) settle_look(block, is_scale_largest);
   const auto* const first = panels[0].matrix();
-  const bool are_like = std::all_of(panels.begin(), panels.end(), [&](const Panel& panel) {
+  const bool are_like = all_of(panels, [&](const Panel& panel) {
     return panel.kind == &heatmap && panel.matrix()->rows == first->rows &&
            panel.matrix()->columns == first->columns;
   });
@@ -320,8 +320,7 @@ std::string explanation(const Panels& block) {
 }
 
 bool stand_beside(const std::vector<Panels>& blocks, double width) {
-  const bool can_shrink = std::all_of(blocks.begin(), blocks.end(),
-                                      [](const Panels& block) { return block[0]->kind == &heatmap; });
+  const bool can_shrink = all_of(blocks, [](const Panels& block) { return block[0]->kind == &heatmap; });
   return columns_of(blocks).size() > 1 ||
          total(wishes(blocks, &Room::width)) < (can_shrink ? 1.8 : 1.25) * width_for(blocks.size(), width);
 }

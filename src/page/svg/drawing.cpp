@@ -20,38 +20,29 @@ namespace {
 
 constexpr int shade_steps = 32;  // on each side of 0
 
-using Ramp = std::array<Colour, 5>;
-
 struct Colours {
-  Ramp above_0, below_0;
+  std::array<Colour, 5> above_0, below_0;
   Palette palette;
   std::array<Colour, 8> lines;
 };
 
+/// Colours given as "0xRRGGBB".
+template <class... Numbers>
+constexpr std::array<Colour, sizeof...(Numbers)> colours_of(Numbers... rgb) {
+  return {Colour{static_cast<double>(rgb >> 16), static_cast<double>(rgb >> 8 & 0xFF),
+                 static_cast<double>(rgb & 0xFF)}...};
+}
+
 constexpr Colours on_light = {
-    {{{247, 251, 255}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}},
-    {{{247, 251, 255}, {253, 208, 162}, {253, 141, 60}, {217, 72, 1}, {127, 39, 4}}},
+    colours_of(0xF7FBFF, 0xC6DBEF, 0x6BAED6, 0x2171B5, 0x08306B),
+    colours_of(0xF7FBFF, 0xFDD0A2, 0xFD8D3C, 0xD94801, 0x7F2704),
     {{255, 255, 255}, {27, 27, 27}, {85, 85, 85}, {150, 150, 150}, {194, 24, 91}},
-    {{{31, 95, 168},
-      {184, 74, 0},
-      {0, 117, 90},
-      {156, 53, 135},
-      {122, 90, 31},
-      {179, 38, 30},
-      {11, 111, 128},
-      {95, 99, 104}}}};
+    colours_of(0x1F5FA8, 0xB84A00, 0x00755A, 0x9C3587, 0x7A5A1F, 0xB3261E, 0x0B6F80, 0x5F6368)};
 constexpr Colours on_dark = {
-    {{{30, 34, 41}, {27, 61, 102}, {33, 113, 181}, {107, 174, 214}, {222, 235, 247}}},
-    {{{30, 34, 41}, {92, 46, 14}, {190, 80, 12}, {253, 150, 75}, {254, 230, 206}}},
+    colours_of(0x1E2229, 0x1B3D66, 0x2171B5, 0x6BAED6, 0xDEEBF7),
+    colours_of(0x1E2229, 0x5C2E0E, 0xBE500C, 0xFD964B, 0xFEE6CE),
     {{20, 22, 26}, {238, 238, 238}, {170, 176, 186}, {125, 130, 140}, {255, 128, 171}},
-    {{{122, 184, 240},
-      {255, 154, 82},
-      {79, 208, 165},
-      {224, 138, 208},
-      {209, 171, 98},
-      {255, 138, 128},
-      {95, 208, 220},
-      {181, 186, 194}}}};
+    colours_of(0x7AB8F0, 0xFF9A52, 0x4FD0A5, 0xE08AD0, 0xD1AB62, 0xFF8A80, 0x5FD0DC, 0xB5BAC2)};
 
 const Colours& colours_on(Theme theme) {
   return theme == Theme::light ? on_light : on_dark;

@@ -174,7 +174,7 @@ class HeatmapDrawing {
     std::string ticks;
     for (std::size_t i = 0; i < matrix_.rows.size(); i += rows_->step) {
       const double y = y_of(i) + cell_.height / 2;
-      const bool is_marked = std::any_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
+      const bool is_marked = any_of(marks_, [&](const Mark& mark) {
         return mark.row == i && !mark.column && mark.last_row.value_or(i) == i;
       });
       drawing.text(left_ - gap_beside_label, y + baseline * row_size_, rows_->at(i), Anchor::end,

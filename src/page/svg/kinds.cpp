@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "page/html/markup.hpp"
 #include "page/svg/panel.hpp"
 
 namespace attn::svg {
@@ -15,7 +16,7 @@ constexpr double large = 16.0;            // letters of names and numbers
 constexpr double gap = 8.0;
 
 bool points_at(const Panel& panel, std::size_t row, std::size_t column) {
-  return std::any_of(panel.marks.begin(), panel.marks.end(), [&](const Mark& mark) {
+  return any_of(panel.marks, [&](const Mark& mark) {
     return !mark.value && mark.row.value_or(row) == row && mark.column.value_or(column) == column;
   });
 }
@@ -311,7 +312,7 @@ class LinePlot {
     const auto is_whole = [](double position) { return position == std::floor(position); };
     const auto& positions = curves_.positions;
     auto ticks = positions.size() <= most_positions ? positions : ticks_of(curves_.horizontal);
-    if (std::all_of(positions.begin(), positions.end(), is_whole))
+    if (all_of(positions, is_whole))
       std::erase_if(ticks, [&](double position) { return !is_whole(position); });
     std::sort(ticks.begin(), ticks.end());
     double free_from = 0.0;
@@ -409,6 +410,12 @@ class LinePlot {
   Drawing drawing_{};
 };
 
+Drawing flow_of(const Panel& panel) {
+  return html::flow_drawing(std::get<std::string>(panel.content), [](const auto&, const std::string& shape) {
+    return std::string(shape.empty() ? "" : html::nowhere);
+  });
+}
+
 }  // namespace
 
 const Kind bars{"bars", wish_of_bars, draw_bars};
@@ -422,6 +429,12 @@ const Kind lines{
       return Room{520, 240};
     },
     [](const Panel& panel, const Room& room, const Shown&) { return LinePlot(panel, room).draw(); }};
+const Kind flow{"flow",
+                [](const Panel& panel) {
+                  const auto drawing = flow_of(panel);
+                  return Room{drawing.width, drawing.height};
+                },
+                [](const Panel& panel, const Room&, const Shown&) { return flow_of(panel); }};
 
 const Kind* kind_named(std::string_view name) {
   for (const auto* kind : {&heatmap, &together, &stacks, &colours, &bar_palette, &arcs, &bars, &lines, &flow})
@@ -431,10 +444,10 @@ const Kind* kind_named(std::string_view name) {
 
 std::vector<std::string> short_numbers(const Matrix& matrix) {
   if (!matrix.words.empty()) return matrix.words;
-  const bool is_whole = std::all_of(matrix.values.begin(), matrix.values.end(),
-                                    [](double v) { return !std::isfinite(v) || v == std::round(v); });
+  const bool is_whole =
+      all_of(matrix.values, [](double v) { return !std::isfinite(v) || v == std::round(v); });
   const bool are_shares = matrix.kind == Matrix::Kind::shares;
-  const double largest = matrix.largest();
+  const double largest = largest_size(matrix.values);
   const int digits = is_whole || largest >= 100.0 ? 0
                      : are_shares                 ? 2
                      : largest >= 10.0            ? 1

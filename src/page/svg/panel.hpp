@@ -32,8 +32,6 @@ struct Matrix {
   std::vector<std::string> paints{};       ///< of the cells, where these do not follow from the values
   std::vector<std::string> words{};        ///< in the cells in place of numbers
   std::vector<std::string> row_remarks{};  ///< below the labels of the rows
-
-  double largest() const;  ///< of the finite values, in size; 0 where there is none
 };
 
 /// What a picture points at, and what it says of it: a row, a column or a cell of a table, a bar, a line, a

@@ -16,13 +16,6 @@
 
 namespace attn::svg {
 
-double Matrix::largest() const {
-  double largest = 0.0;
-  for (const double value : values)
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  return largest;
-}
-
 namespace {
 
 constexpr std::size_t longest_label = 32;
@@ -106,9 +99,8 @@ std::string place_of(const Event& event, const Index& at) {
 /// "dot" of dot/weights beside general/weights: the id without the end that all have.
 std::string what_differs(const std::string& id, const std::vector<std::string>& all) {
   auto slash = id.find('/');
-  while (slash != id.npos && !std::all_of(all.begin(), all.end(), [&](const auto& other) {
-           return other.ends_with(id.substr(slash));
-         }))
+  while (slash != id.npos &&
+         !all_of(all, [&](const auto& other) { return other.ends_with(id.substr(slash)); }))
     slash = id.find('/', slash + 1);
   auto name = id.substr(0, slash);
   std::replace(name.begin(), name.end(), '=', ' ');
@@ -187,70 +179,6 @@ bool put_mark(Panel& panel, const Pointer& pointer) {
   if (shape.size() == 1) std::swap(first[0], first[1]);
   return panel.marks.push_back({first[0], first[1], {}, pointer.words, last[0]}), true;
 }
-
-}  // namespace
-
-std::optional<std::size_t> axis_of_heads(const Event& event) {
-  const auto head = std::find(event.axes.begin(), event.axes.end(), "head");
-  const auto axis = static_cast<std::size_t>(head - event.axes.begin());
-  return axis + 1 < event.axes.size() ? std::optional(axis) : std::nullopt;
-}
-
-std::vector<Panel> panels_of(const Event& event, std::vector<Matrix>& tables, const Panel& panel,
-                             std::optional<std::size_t> head) {
-  std::vector<Panel> panels;
-  const auto push = [&](auto content, const std::string& place, const Index& at) {
-    panels.push_back(panel);
-    panels.back().content = std::move(content);
-    panels.back().place = place;
-    panels.back().at = at;
-  };
-  const auto heads = axis_of_heads(event);
-  if (panel.kind == &lines) return push(curves_along(event, heads ? head : std::nullopt), "", {}), panels;
-  const auto& shape = event.tensor->shape;
-  const std::size_t axes = std::max<std::size_t>(shape.size(), 2) - 2;  // before those of a table
-  const Shape before(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axes));
-  for (std::size_t index = 0; index < element_count(before); ++index) {
-    const auto at = index_at(index, before);
-    if (tables.size() <= index)
-      tables.push_back(matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0));
-    if (head && heads && at[*heads] != *head) continue;
-    auto matrix = tables[index];
-    const auto place = place_of(event, at);
-    if (panel.kind == &colours || panel.kind == &bar_palette) matrix = patches_of(matrix);
-    if (panel.kind != &bars) {
-      push(std::move(matrix), place, at);
-      continue;
-    }
-    for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
-      const auto &axis = matrix.rows.name, &label = matrix.rows.labels[row];
-      auto of_row = at;
-      if (shape.size() > 1) of_row.push_back(row);
-      push(row_of(matrix, row),
-           matrix.rows.size() == 1 ? place
-                                   : joined(place, label.starts_with(axis) ? label : axis + " " + label),
-           of_row);
-    }
-  }
-  return panels;
-}
-
-std::vector<std::string> put_marks(std::vector<Panel>& panels, const std::string& lines) {
-  std::vector<std::string> without_place;
-  std::istringstream all(lines);
-  for (std::string line; std::getline(all, line);) {
-    if (line.empty()) continue;
-    const auto pointer = pointer_in(line);
-    bool has_place = false;
-    for (auto& panel : panels)
-      if (::fnmatch(pointer.id.c_str(), panel.id.c_str(), 0) == 0)
-        has_place = put_mark(panel, pointer) || has_place;
-    if (!has_place) without_place.push_back(line);
-  }
-  return without_place;
-}
-
-namespace {
 
 /// Gives each panel the caption that tells it from the others: the tensor where there are several, and the
 /// place in it.
@@ -374,7 +302,7 @@ void settle_paints(std::vector<Panel>& panels) {
     if ((panel.kind != &heatmap && panel.kind != &bars) || !panel.matrix()->words.empty()) continue;
     auto& [kind, rows, columns, values, own, words, remarks] = *panel.matrix();
     const auto has_paint = [&](const std::string& label) { return paints.contains(label); };
-    if (std::all_of(columns.labels.begin(), columns.labels.end(), has_paint))
+    if (all_of(columns.labels, has_paint))
       for (std::size_t i = 0; i < values.size(); ++i)
         own.push_back(paints.at(columns.labels[i % columns.size()]));
     for (std::size_t i = 0; panel.kind == &bars && i < names.size(); ++i)
@@ -384,6 +312,66 @@ void settle_paints(std::vector<Panel>& panels) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> axis_of_heads(const Event& event) {
+  const auto head = std::find(event.axes.begin(), event.axes.end(), "head");
+  const auto axis = static_cast<std::size_t>(head - event.axes.begin());
+  return axis + 1 < event.axes.size() ? std::optional(axis) : std::nullopt;
+}
+
+std::vector<Panel> panels_of(const Event& event, std::vector<Matrix>& tables, const Panel& panel,
+                             std::optional<std::size_t> head) {
+  std::vector<Panel> panels;
+  const auto push = [&](auto content, const std::string& place, const Index& at) {
+    panels.push_back(panel);
+    panels.back().content = std::move(content);
+    panels.back().place = place;
+    panels.back().at = at;
+  };
+  const auto heads = axis_of_heads(event);
+  if (panel.kind == &lines) return push(curves_along(event, heads ? head : std::nullopt), "", {}), panels;
+  const auto& shape = event.tensor->shape;
+  const std::size_t axes = std::max<std::size_t>(shape.size(), 2) - 2;  // before those of a table
+  const Shape before(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axes));
+  for (std::size_t index = 0; index < element_count(before); ++index) {
+    const auto at = index_at(index, before);
+    if (tables.size() <= index)
+      tables.push_back(matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0));
+    if (head && heads && at[*heads] != *head) continue;
+    auto matrix = tables[index];
+    const auto place = place_of(event, at);
+    if (panel.kind == &colours || panel.kind == &bar_palette) matrix = patches_of(matrix);
+    if (panel.kind != &bars) {
+      push(std::move(matrix), place, at);
+      continue;
+    }
+    for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+      const auto &axis = matrix.rows.name, &label = matrix.rows.labels[row];
+      auto of_row = at;
+      if (shape.size() > 1) of_row.push_back(row);
+      push(row_of(matrix, row),
+           matrix.rows.size() == 1 ? place
+                                   : joined(place, label.starts_with(axis) ? label : axis + " " + label),
+           of_row);
+    }
+  }
+  return panels;
+}
+
+std::vector<std::string> put_marks(std::vector<Panel>& panels, const std::string& lines) {
+  std::vector<std::string> without_place;
+  std::istringstream all(lines);
+  for (std::string line; std::getline(all, line);) {
+    if (line.empty()) continue;
+    const auto pointer = pointer_in(line);
+    bool has_place = false;
+    for (auto& panel : panels)
+      if (::fnmatch(pointer.id.c_str(), panel.id.c_str(), 0) == 0)
+        has_place = put_mark(panel, pointer) || has_place;
+    if (!has_place) without_place.push_back(line);
+  }
+  return without_place;
+}
 
 void arrange(std::vector<Panel>& panels) {
   std::stable_sort(panels.begin(), panels.end(),

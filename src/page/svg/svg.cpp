@@ -5,12 +5,10 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "page/html/markup.hpp"
-#include "page/page.hpp"
 #include "trace/entry.hpp"
 #include "trace/wording.hpp"
 
@@ -30,7 +28,7 @@ constexpr std::size_t most_panels = 400, most_numbers = 4'000'000;
 
 /// `"the cat sat"`, and what stands behind it in a batch.
 std::string sentence_of(const Header& header, std::string_view name) {
-  const auto* const texts = page::config_value<std::vector<std::string>>(header, name);
+  const auto* const texts = header.find<std::vector<std::string>>(name);
   if (texts == nullptr || texts->empty()) return "";
   return quoted(shorten(texts->front(), 120)) +
          (texts->size() > 1 ? fmt::format(" and {} more", texts->size() - 1) : "");
@@ -38,7 +36,7 @@ std::string sentence_of(const Header& header, std::string_view name) {
 
 std::string origin_of(const Header& header, bool weights_by_hand) {
   const auto model = header.text("model"), origin = header.text(origin_of_numbers);
-  const auto* const number = page::config_value<std::int64_t>(header, "seed");
+  const auto* const number = header.find<std::int64_t>("seed");
   const auto seed = number == nullptr ? "" : fmt::format("seed {}", *number);
   if (!model.empty() && model != "none")
     return fmt::format("{} model {}", weights_by_hand ? "hand-made" : "trained", model) +
@@ -48,7 +46,7 @@ std::string origin_of(const Header& header, bool weights_by_hand) {
 
 /// Queries of one sentence and keys of another are called as these.
 void name_sentences(const Header& header, svg::Matrix* matrix) {
-  if (matrix == nullptr || page::config_value<std::vector<std::string>>(header, "target") == nullptr) return;
+  if (matrix == nullptr || header.find<std::vector<std::string>>("target") == nullptr) return;
   auto &rows = matrix->rows, &columns = matrix->columns;
   if (rows.name != "query" || columns.name != "key" || rows.labels == columns.labels) return;
   rows.name = "target";

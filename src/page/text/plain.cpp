@@ -38,11 +38,6 @@ std::map<std::string, Sign, std::less<>> all_signs() {
   return signs;
 }
 
-/// In a picture of a mask "·" is a place that is hidden, elsewhere a product.
-bool is_picture(std::string_view line) {
-  return line.find("■") != line.npos || line.find("█") != line.npos;
-}
-
 /// "sum x", "sum_key x": the line has a blank, or a name below the sign, where the sign "sum " brings its
 /// own.
 bool brings_its_blank(std::string_view sign, std::string_view rest) {
@@ -65,7 +60,7 @@ void end_raised(std::string& text, Sign& raised, std::string_view next) {
 std::string cell_in_ascii(std::string_view line) {
   std::string text;
   Sign raised;
-  const bool has_places = is_picture(line);
+  const bool has_places = is_picture(line);  // in which "·" is one that is hidden, elsewhere a product
   while (!line.empty()) {
     const auto character = line.substr(0, character_length(line));
     line.remove_prefix(character.size());
@@ -126,6 +121,10 @@ std::string in_ascii(std::string_view text) {
     start = end + 1;
   }
   return result;
+}
+
+bool is_picture(std::string_view text) {
+  return text.find("■") != text.npos || text.find("█") != text.npos;
 }
 
 bool is_drawing(std::string_view text) {

@@ -27,6 +27,9 @@ const Sign& sign_of(std::string_view character);
 /// reader's.
 std::string in_ascii(std::string_view text);
 
+/// Whether a text is a picture of a mask.
+bool is_picture(std::string_view text);
+
 /// Whether a text draws with lines: a diagram, which nobody can read aloud.
 bool is_drawing(std::string_view text);
 

@@ -33,20 +33,14 @@ constexpr std::size_t few_columns = 8;     // so many are never left out
 constexpr std::size_t most_blocks = 2;     // of columns that have names
 constexpr std::size_t last_columns = 2;    // behind those that are left out
 
-/// Lengths of `count` blocks as even as possible.
-std::vector<std::size_t> even_blocks(std::size_t columns, std::size_t count) {
-  std::vector<std::size_t> blocks(count, columns / count);
-  for (std::size_t i = 0; i < columns % count; ++i) ++blocks[i];
-  return blocks;
-}
-
-/// The fewest blocks of columns such that each fits, and the last one beside what stands at its right.
+/// Lengths of the fewest blocks of columns, as even as possible, such that each fits, and the last one beside
+/// what stands at its right.
 std::vector<std::size_t> split_columns(std::size_t columns, std::size_t capacity, std::size_t last_capacity) {
-  for (std::size_t count = 1; count < columns; ++count) {
-    const auto blocks = even_blocks(columns, count);
-    if (blocks.front() <= capacity && blocks.back() <= last_capacity) return blocks;
+  for (std::size_t count = 1;; ++count) {
+    std::vector<std::size_t> blocks(count, columns / count);
+    for (std::size_t i = 0; i < columns % count; ++i) ++blocks[i];
+    if (count >= columns || (blocks.front() <= capacity && blocks.back() <= last_capacity)) return blocks;
   }
-  return even_blocks(columns, std::max<std::size_t>(columns, 1));
 }
 
 /// The label of a place of at most so many columns; "…" for what is left out.
@@ -57,12 +51,6 @@ std::string label_of(const std::optional<page::Place>& place, std::size_t width)
 /// The token as sentences name it, else the index.
 std::string name_of(const page::Place& place) {
   return printable(place.name.empty() ? place.label : place.name);
-}
-
-std::string name_of_strongest(const page::Row& row) {
-  std::vector<std::string> names;
-  for (const auto& share : row.strongest) names.push_back(label_of(share.key, longest_label));
-  return page::name_of_tied(names);
 }
 
 /// Measures one table's text, then draws it.
@@ -125,9 +113,6 @@ class TableLayout {
            column_count_ > fitting * (has_names_ ? most_blocks : 1);
   }
 
-  /// Columns of a table that stand side by side; none for those that are left out.
-  using Block = std::vector<std::optional<std::size_t>>;
-
   void measure(const page::Grid& grid) {
     const auto widen = [](std::size_t& width, const std::string& text) {
       width = std::max(width, display_width(text));
@@ -144,7 +129,7 @@ class TableLayout {
       for (const auto& cell : row.cells)
         if (cell) widen(number_width_, cell->number);
       if (row.strongest.empty()) continue;
-      widen(key_width_, name_of_strongest(row));
+      widen(key_width_, page::name_of_strongest(row, longest_label));
       widen(share_width_, row.strongest.front().number);
     }
   }
@@ -176,8 +161,7 @@ class TableLayout {
   /// Whether the row has numbers that come from padding: they look like answers, but nobody asked.
   bool leaves_out(const page::Row& row) const {
     return !style_.full && row.place && row.place->label == padding_token &&
-           std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const auto& cell) { return cell && cell->value != 0.0; });
+           any_of(row.cells, [](const auto& cell) { return cell && cell->value != 0.0; });
   }
 
   /// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
@@ -233,30 +217,21 @@ class TableLayout {
     return text;
   }
 
-  std::vector<Block> blocks() const {
+  /// Columns that stand side by side.
+  std::vector<page::Indices> blocks() const {
     const auto fitting = columns_that_fit(column_width_, 0);
-    std::vector<Block> blocks;
+    if (leaves_out_columns()) return {page::ends_of(column_count_, fitting - 1 - last_columns, last_columns)};
+    std::vector<page::Indices> blocks;
     std::size_t first = 0;
-    const auto add_columns = [&](std::size_t count) {
-      for (; count > 0; --count) blocks.back().emplace_back(first++);
-    };
-    if (leaves_out_columns()) {
-      blocks.emplace_back();
-      add_columns(fitting - 1 - last_columns);
-      blocks.back().emplace_back();
-      first = column_count_ - last_columns;
-      add_columns(last_columns);
-      return blocks;
-    }
     for (const auto length :
          split_columns(column_count_, fitting, columns_that_fit(column_width_, strongest_width_))) {
       blocks.emplace_back();
-      add_columns(length);
+      for (std::size_t i = 0; i < length; ++i) blocks.back().emplace_back(first++);
     }
     return blocks;
   }
 
-  std::string draw(const page::Grid& grid, const Block& block, bool is_last) const {
+  std::string draw(const page::Grid& grid, const page::Indices& block, bool is_last) const {
     const bool corner_fits = display_width(table_.corner()) <= row_label_width_;
     const bool has_strongest = is_last && strongest_width_ > 0;
     std::string line;
@@ -269,7 +244,7 @@ class TableLayout {
                 : leaves_out(row)    ? in_column("–")
                                      : draw_cell(*row.cells[*i]);
       if (has_strongest && !row.strongest.empty() && !leaves_out(row))
-        line += fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
+        line += fmt::format("  → {}  {}", pad_right(page::name_of_strongest(row, longest_label), key_width_),
                             row.strongest.front().number);
       text += line_of(table_.has_rows() ? label_of(row.place, longest_label) : "", line);
     }

@@ -45,17 +45,6 @@ std::string definition_of(const page::Step& step) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-/// Where the last part of an id begins: "scores" of "additive/scores", whose "/" would read as a division.
-std::size_t without_groups(const std::string& id) {
-  const auto slash = id.rfind('/');
-  return slash == id.npos ? 0 : slash + 1;
-}
-
-/// "K = X W_K [6×8]": a step that an earlier lesson taught.
-std::string line_of(const page::Step& step) {
-  return definition_of(step) + (step.shape.empty() ? "" : fmt::format(" [{}]", to_string(step.shape)));
-}
-
 /// Of commands "attnlab sdpa --causal   hide the words to come", or the remark on a line of its own.
 std::vector<std::string> text_lines(const page::Block& block) {
   auto lines = block.lines;
@@ -117,7 +106,7 @@ class TextWriter {
     write_packed(options, "  ");
   }
 
-  /// Lines of earlier lessons' steps stand side by side.
+  /// Lines of earlier lessons' steps stand side by side: "K = X W_K [6×8]".
   void write_sections() {
     std::vector<std::string> lines;
     const auto write_lines = [&] {
@@ -129,7 +118,8 @@ class TextWriter {
     for (const auto& section : page_.sections) {
       const auto* step = std::get_if<page::Step>(&section.content);
       if (section.form == page::Form::line && step != nullptr) {
-        lines.push_back(line_of(*step));
+        lines.push_back(definition_of(*step) +
+                        (step->shape.empty() ? "" : fmt::format(" [{}]", to_string(step->shape))));
         continue;
       }
       write_lines();
@@ -197,14 +187,15 @@ class TextWriter {
   }
 
   /// "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.5525", or where an entry is that of another
-  /// tensor "heads[0, sat, 1] = Q[sat, 1]". The groups of the id are left out unless the rest is the name of
-  /// another step.
+  /// tensor "heads[0, sat, 1] = Q[sat, 1]". The groups of the id, whose "/" would read as a division, are
+  /// left out unless the rest is the name of another step.
   void write_worked(const page::Step& step) {
     if (!step.worked) return;
     const auto& [full_name, expression, result] = *step.worked;
-    const auto last_part = without_groups(step.id);
-    const bool is_name_of_another = last_part > 0 && ids_.count(step.id.substr(last_part)) > 0;
-    const auto name = full_name.substr(is_name_of_another ? 0 : last_part);
+    const auto last_part = last_of_path(step.id);
+    const auto of_groups = step.id.size() - last_part.size();
+    const bool is_name_of_another = of_groups > 0 && ids_.contains(std::string(last_part));
+    const auto name = full_name.substr(is_name_of_another ? 0 : of_groups);
     auto pieces = before_operators("= " + expression);
     if (!result.empty()) pieces.push_back(result);
     const bool has_room = display_width(name) + 30 < style_.width;
@@ -224,10 +215,11 @@ class TextWriter {
       shape_width = std::max(shape_width, display_width(row.named_shape));
     }
     const auto number_width = fmt::format("{}", page_.outline.size()).size();
-    for (const auto& [id, shape, formula] : page_.outline) {
+    for (const auto& row : page_.outline) {
+      const auto& formula = row.formula.lines;
       const bool has_formula = !formula.front().empty();
-      auto line = fmt::format("{:>{}}  {}  {}", ++step_count_, number_width, pad_right(id, id_width),
-                              has_formula ? pad_right(shape, shape_width) : shape);
+      auto line = fmt::format("{:>{}}  {}  {}", ++step_count_, number_width, pad_right(row.id, id_width),
+                              pad_right(row.named_shape, has_formula ? shape_width : 0));
       const auto left = style_.width - std::min(style_.width, display_width(line) + 2);
       if (has_formula) line += "  " + shorten(fmt::format("{}", fmt::join(formula, "; ")), left);
       write_line(line);
@@ -354,8 +346,7 @@ Explanation::Explanation(const std::vector<std::string>& wanted, int precision, 
     : precision_(precision), width_(width), full_(full) {
   for (const auto& entry : wanted) {
     const auto open = entry.find('[');
-    Wanted one{
-        .id = std::string(trimmed(std::string_view(entry).substr(0, open), " ")), .places = {}, .text = ""};
+    Wanted one{std::string(trimmed(std::string_view(entry).substr(0, open), " "))};
     if (one.id.empty() || (open != entry.npos && entry.back() != ']'))
       throw Error(
           fmt::format("--explain {} names no entry; valid: ID[row, column], as weights[2, 0]", entry));

@@ -67,8 +67,8 @@ class Explanation : public Sink {
  private:
   struct Wanted {
     std::string id;
-    std::vector<std::string> places;
-    std::string text;  ///< empty until its tensor was seen
+    std::vector<std::string> places{};
+    std::string text{};  ///< empty until its tensor was seen
   };
 
   std::string explain(const Event& event, const Index& at) const;

@@ -24,16 +24,8 @@ constexpr double rounding = 1e-11;    // of computed numbers that are fractions
 
 /// The signs that people write, as those that a keyboard has.
 std::string with_signs_of_keyboard(std::string text) {
-  for (const auto& [sign, typed] :
-       std::initializer_list<std::pair<std::string_view, std::string_view>>{{"−", "-"},
-                                                                            {"–", "-"},
-                                                                            {"·", "*"},
-                                                                            {"×", "*"},
-                                                                            {"÷", "/"},
-                                                                            {"√", "sqrt"},
-                                                                            {"∞", "inf"},
-                                                                            {",", "."}})
-    text = replaced(std::move(text), sign, typed);
+  const auto signs = words_in("− - – - · * × * ÷ / √ sqrt ∞ inf , .");
+  for (std::size_t i = 0; i < signs.size(); i += 2) text = replaced(std::move(text), signs[i], signs[i + 1]);
   return text;
 }
 

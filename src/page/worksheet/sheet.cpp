@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -23,12 +22,7 @@ namespace {
 
 constexpr std::size_t sentences_of_idea = 3;
 constexpr int precision_of_worked = 4;
-
-std::vector<double> numbers_of_view(const TensorView& tensor) {
-  std::vector<double> numbers(element_count(tensor.shape));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = tensor.at(i);
-  return numbers;
-}
+constexpr std::size_t page_width = 80, widest_blank = 9, narrowest_blank = 5;
 
 /// Every number, which nobody elides, shades or marks as hidden.
 page::Table whole_table(Event event) {
@@ -48,114 +42,6 @@ std::vector<std::string> sentences_in(const std::string& text) {
 
 constexpr const char* softmax_rule = "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ)";
 constexpr const char* sum_rule = "shares(x)ⱼ = xⱼ / Σᵢ xᵢ";
-
-}  // namespace
-
-std::size_t Sheet::blanks() const {
-  return std::accumulate(asked.begin(), asked.end(), std::size_t{0},
-                         [](std::size_t sum, const auto& step) { return sum + step.written.size(); });
-}
-
-SheetMaker::SheetMaker(const Header& header, std::string command, std::set<std::string_view> given,
-                       bool in_fractions)
-    : given_(std::move(given)), in_fractions_(in_fractions) {
-  sheet_.lesson = header.lesson;
-  sheet_.title = header.title;
-  sheet_.command = std::move(command);
-  sheet_.numbers = header.text(origin_of_numbers);
-  if (in_fractions)
-    sheet_.rule =
-        "Shares are made without exp: shares(x) divides each number by the sum of its row. A number below 0 "
-        "and −∞ count as 0. Where a row has no more than zeros, what may be seen gets equal shares.";
-}
-
-void SheetMaker::receive(const Event& event) {
-  names_.see(event);
-  if (event.kind == Kind::note && event.id == "idea") take_idea(event);
-  if (!event.tensor || event.tensor->data == nullptr) return;
-  SheetTensor one{.event = event,
-                  .numbers = AnyTensor(*event.tensor),
-                  .named_shape = named_shape(event),
-                  .table = event.axes.empty() ? page::Table() : whole_table(event),
-                  .written = as_written(numbers_of_view(*event.tensor), in_fractions_)};
-  if (event.kind == Kind::step && event.worked) {
-    one.example = worked_out(event, Index(event.axes.size(), 0));
-    if (const auto at = entry_to_work_out(event)) one.worked = worked_out(event, *at);
-  }
-  one.event.tensor.reset();
-  one.event.worked = nullptr;
-  const bool asks = is_asked(event);
-  if (asks && changes_nothing(event))
-    sheet_.unchanged.push_back(fmt::format("{} = {}", event.id, event.formula));
-  else
-    (asks ? sheet_.asked : others_).push_back(std::move(one));
-}
-
-/// The first sentences; of a sheet without exp those that do not speak of it.
-void SheetMaker::take_idea(const Event& idea) {
-  auto sentences = sentences_in(idea.note);
-  if (in_fractions_)
-    std::erase_if(sentences, [](const std::string& sentence) {
-      return sentence.find("oftmax") != sentence.npos || sentence.find("exp(") != sentence.npos;
-    });
-  sentences.resize(std::min(sentences.size(), sentences_of_idea));
-  sheet_.idea = fmt::format("{}", fmt::join(sentences, " "));
-  sheet_.formula = idea.formula;
-  if (sheet_.formula.find(softmax_rule) == std::string::npos)
-    sheet_.formula += std::string("\n") + softmax_rule;
-  if (in_fractions_)
-    sheet_.formula = replaced(replaced(sheet_.formula, softmax_rule, sum_rule), "softmax", "shares");
-}
-
-bool SheetMaker::is_asked(const Event& event) const {
-  return event.kind == Kind::step && event.place && given_.count(event.id) == 0;
-}
-
-/// Whether the step has the numbers of a tensor that it was computed from, as scores / √1 has.
-bool SheetMaker::changes_nothing(const Event& event) const {
-  const auto numbers = numbers_of_view(*event.tensor);
-  if (std::all_of(numbers.begin(), numbers.end(), [](double number) { return number == 0.0; })) return false;
-  const auto is_the_same = [&](const SheetTensor& one) {
-    return contains(event.inputs, one.event.id) && one.numbers.shape() == event.tensor->shape &&
-           numbers_of_view(one.numbers.view()) == numbers;
-  };
-  return std::any_of(sheet_.asked.begin(), sheet_.asked.end(), is_the_same);
-}
-
-/// A number as it stands in an expression: as the tables have it.
-std::string SheetMaker::in_expression(double number) const {
-  return as_written({number}, in_fractions_).front();
-}
-
-std::string SheetMaker::worked_out(const Event& event, const Index& at) const {
-  const auto worked = event.worked(at);
-  if (!worked.is_finite()) return "";
-  const auto name = names_.name(event.id, at);
-  const auto* sign = written_in_full(worked.value(), in_fractions_) ? "= " : "≈ ";
-  const auto result = sign + in_expression(worked.value());
-  if (const auto* entry = worked.entry())
-    return fmt::format("{} = {} {}", name, names_.name(entry->tensor, entry->index), result);
-  const auto text = text_on_page(worked, [this](const Worked& part) {
-    return part.entry() != nullptr ? in_expression(part.value()) : worked_number(part, precision_of_worked);
-  });
-  return result == "= " + text ? fmt::format("{} {}", name, result)
-                               : fmt::format("{} = {} {}", name, text, result);
-}
-
-Sheet SheetMaker::finish() {
-  for (auto& one : others_) {
-    const auto reads_it = [&](const SheetTensor& step) { return contains(step.event.inputs, one.event.id); };
-    if (std::any_of(sheet_.asked.begin(), sheet_.asked.end(), reads_it))
-      sheet_.given.push_back(std::move(one));
-  }
-  others_.clear();
-  return std::exchange(sheet_, Sheet());
-}
-
-namespace {
-
-constexpr std::size_t page_width = 80;
-constexpr std::size_t widest_blank = 9, narrowest_blank = 5;
 
 /// What stands in the cells of a table.
 enum class Cells { numbers, blanks, answers };
@@ -189,8 +75,15 @@ class SheetTable {
     std::string text;
     for (const auto& grid : table_.grids) {
       if (!grid->caption.empty()) text += "     " + printable(grid->caption) + '\n';
-      text += head(*grid);
-      for (const auto& row : grid->rows) text += line(row_label(row), written(row), has_bars());
+      std::vector<std::string> cells;
+      for (const auto& column : grid->columns) cells.push_back(label_of(*column));
+      text += line(table_.corner(), cells, false);
+      for (const auto& row : grid->rows) {
+        cells.clear();
+        for (const auto& cell : row.cells)
+          cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell->offset]);
+        text += line(row_label(row), cells, has_bars());
+      }
     }
     return text;
   }
@@ -207,19 +100,6 @@ class SheetTable {
     for (const auto& cell : cells)
       text += (has_marks ? " | " : has_bars() ? "   " : "  ") + pad_left(cell, width_);
     return text + (has_marks ? " |\n" : "\n");
-  }
-
-  std::string head(const page::Grid& grid) const {
-    std::vector<std::string> labels;
-    for (const auto& column : grid.columns) labels.push_back(label_of(*column));
-    return line(table_.corner(), labels, false);
-  }
-
-  std::vector<std::string> written(const page::Row& row) const {
-    std::vector<std::string> cells;
-    for (const auto& cell : row.cells)
-      cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell->offset]);
-    return cells;
   }
 
   const SheetTensor& tensor_;
@@ -239,12 +119,6 @@ std::string heading(const std::string& start, const SheetTensor& tensor) {
   const auto lines = with_title({start + sheet_definition(tensor.event)}, tensor.event.title,
                                 tensor.named_shape, page_width, std::max<std::size_t>(start.size(), 3));
   return fmt::format("{}\n", fmt::join(lines, "\n"));
-}
-
-std::string indented(const std::string& lines) {
-  std::string text;
-  for (const auto& line : lines_of(lines)) text += "      " + line + '\n';
-  return text;
 }
 
 /// The title and the command that prints the page, by which `read_answers` knows it.
@@ -279,8 +153,8 @@ std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
                             ? "A decimal counts as rounded in its last digit: two digits after the "
                               "point will do."
                             : "A decimal counts as rounded in its last digit.";
-  const bool asks_for_infinity = std::any_of(sheet.asked.begin(), sheet.asked.end(),
-                                             [](const auto& step) { return contains(step.written, "-inf"); });
+  const bool asks_for_infinity =
+      any_of(sheet.asked, [](const auto& step) { return contains(step.written, "-inf"); });
   return fmt::format(
       "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
       "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
@@ -290,7 +164,8 @@ std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
 
 std::string blank_page(const Sheet& sheet) {
   auto text = head_of_page(sheet, sheet.title) + "  Name: " + std::string(page_width - 8, '_') +
-              "\n\nThe idea\n" + paragraph(sheet.idea, page_width, 2) + '\n' + indented(sheet.formula);
+              "\n\nThe idea\n" + paragraph(sheet.idea, page_width, 2) + '\n' +
+              hanging(std::string(6, ' '), lines_of(sheet.formula), 6);
   if (!sheet.rule.empty()) text += '\n' + paragraph(sheet.rule, page_width, 2);
   text +=
       "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet, true), page_width, 2) + "\nWhat is given\n";
@@ -343,7 +218,7 @@ class PaperPage {
   /// Whether each definition fits half the width of the paper: a formula does not wrap.
   bool fits_half() const {
     constexpr std::size_t columns = 34;
-    return std::all_of(sheet_.asked.begin(), sheet_.asked.end(), [](const SheetTensor& step) {
+    return all_of(sheet_.asked, [](const SheetTensor& step) {
       return display_width(step.event.id + " = " + first_line_of(step.event)) <= columns;
     });
   }
@@ -402,6 +277,106 @@ std::string nested_lists_of(const SheetTensor& tensor, std::size_t axis, std::si
 }
 
 }  // namespace
+
+std::size_t Sheet::blanks() const {
+  return std::accumulate(asked.begin(), asked.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& step) { return sum + step.written.size(); });
+}
+
+SheetMaker::SheetMaker(const Header& header, std::string command, std::set<std::string_view> given,
+                       bool in_fractions)
+    : given_(std::move(given)), in_fractions_(in_fractions) {
+  sheet_.lesson = header.lesson;
+  sheet_.title = header.title;
+  sheet_.command = std::move(command);
+  sheet_.numbers = header.text(origin_of_numbers);
+  if (in_fractions)
+    sheet_.rule =
+        "Shares are made without exp: shares(x) divides each number by the sum of its row. A number below 0 "
+        "and −∞ count as 0. Where a row has no more than zeros, what may be seen gets equal shares.";
+}
+
+void SheetMaker::receive(const Event& event) {
+  names_.see(event);
+  if (event.kind == Kind::note && event.id == "idea") take_idea(event);
+  if (!event.tensor || event.tensor->data == nullptr) return;
+  SheetTensor one{.event = event,
+                  .numbers = AnyTensor(*event.tensor),
+                  .named_shape = named_shape(event),
+                  .table = event.axes.empty() ? page::Table() : whole_table(event),
+                  .written = as_written(event.tensor->numbers(), in_fractions_)};
+  if (event.kind == Kind::step && event.worked) {
+    one.example = worked_out(event, Index(event.axes.size(), 0));
+    if (const auto at = entry_to_work_out(event)) one.worked = worked_out(event, *at);
+  }
+  one.event.tensor.reset();
+  one.event.worked = nullptr;
+  const bool asks = is_asked(event);
+  if (asks && changes_nothing(event))
+    sheet_.unchanged.push_back(fmt::format("{} = {}", event.id, event.formula));
+  else
+    (asks ? sheet_.asked : others_).push_back(std::move(one));
+}
+
+/// The first sentences; of a sheet without exp those that do not speak of it.
+void SheetMaker::take_idea(const Event& idea) {
+  auto sentences = sentences_in(idea.note);
+  if (in_fractions_)
+    std::erase_if(sentences, [](const std::string& sentence) {
+      return sentence.find("oftmax") != sentence.npos || sentence.find("exp(") != sentence.npos;
+    });
+  sentences.resize(std::min(sentences.size(), sentences_of_idea));
+  sheet_.idea = fmt::format("{}", fmt::join(sentences, " "));
+  sheet_.formula = idea.formula;
+  if (sheet_.formula.find(softmax_rule) == std::string::npos)
+    sheet_.formula += std::string("\n") + softmax_rule;
+  if (in_fractions_)
+    sheet_.formula = replaced(replaced(sheet_.formula, softmax_rule, sum_rule), "softmax", "shares");
+}
+
+bool SheetMaker::is_asked(const Event& event) const {
+  return event.kind == Kind::step && event.place && given_.count(event.id) == 0;
+}
+
+/// Whether the step has the numbers of a tensor that it was computed from, as scores / √1 has.
+bool SheetMaker::changes_nothing(const Event& event) const {
+  const auto numbers = event.tensor->numbers();
+  if (all_of(numbers, [](double number) { return number == 0.0; })) return false;
+  const auto is_the_same = [&](const SheetTensor& one) {
+    return contains(event.inputs, one.event.id) && one.numbers.shape() == event.tensor->shape &&
+           one.numbers.view().numbers() == numbers;
+  };
+  return any_of(sheet_.asked, is_the_same);
+}
+
+/// A number as it stands in an expression: as the tables have it.
+std::string SheetMaker::in_expression(double number) const {
+  return as_written({number}, in_fractions_).front();
+}
+
+std::string SheetMaker::worked_out(const Event& event, const Index& at) const {
+  const auto worked = event.worked(at);
+  if (!worked.is_finite()) return "";
+  const auto name = names_.name(event.id, at);
+  const auto* sign = written_in_full(worked.value(), in_fractions_) ? "= " : "≈ ";
+  const auto result = sign + in_expression(worked.value());
+  if (const auto* entry = worked.entry())
+    return fmt::format("{} = {} {}", name, names_.name(entry->tensor, entry->index), result);
+  const auto text = text_on_page(worked, [this](const Worked& part) {
+    return part.entry() != nullptr ? in_expression(part.value()) : worked_number(part, precision_of_worked);
+  });
+  return result == "= " + text ? fmt::format("{} {}", name, result)
+                               : fmt::format("{} = {} {}", name, text, result);
+}
+
+Sheet SheetMaker::finish() {
+  for (auto& one : others_) {
+    const auto reads_it = [&](const SheetTensor& step) { return contains(step.event.inputs, one.event.id); };
+    if (any_of(sheet_.asked, reads_it)) sheet_.given.push_back(std::move(one));
+  }
+  others_.clear();
+  return std::exchange(sheet_, Sheet());
+}
 
 std::string sheet_as_text(const Sheet& sheet, SheetPages pages) {
   const auto blank = pages == SheetPages::answers ? "" : without_last_gap(blank_page(sheet));
