@@ -220,8 +220,6 @@ struct EncoderDecoderSizes {
   int mark() const { return static_cast<int>(target_words); }
 };
 
-WeightTable weights_of(const EncoderDecoderSizes& sizes);
-
 /// A transformer of an encoder and a decoder (Vaswani et al. 2017): blocks of the lesson `transformer-block`,
 /// those of the decoder with cross-attention.
 struct TransformerTranslatorSizes {
@@ -233,23 +231,21 @@ struct TransformerTranslatorSizes {
   int mark() const { return static_cast<int>(target_words); }  ///< as above
 };
 
-/// Ids: source/embedding, target/embedding, encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias,
-/// decoder/layer=1/attention/W_Q, …, decoder/layer=1/cross/W_Q, …, output/W, output/b. Throws
-/// std::invalid_argument for learned positions, which would bound the sentences.
-WeightTable weights_of(const TransformerTranslatorSizes& sizes);
-
-/// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
-/// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
-/// Instantiated for both kinds of sizes.
-template <class T, class Sizes>
-Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
-                             const Sequences& sources, const Sequences& targets, T scale,
-                             double dropout_probability, Random* random);
-
 /// A model that reads a sentence and writes another one, whatever it is made of.
 using TranslatorSizes = std::variant<EncoderDecoderSizes, TransformerTranslatorSizes>;
 
+/// Ids of two LSTMs: those of the lesson `seq2seq`. Ids of a transformer: source/embedding, target/embedding,
+/// encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias, decoder/layer=1/attention/W_Q, …,
+/// decoder/layer=1/cross/W_Q, …, output/W, output/b. Throws std::invalid_argument for learned positions,
+/// which would bound the sentences.
 WeightTable weights_of(const TranslatorSizes& sizes);
+
+/// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
+/// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
+template <class T>
+Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const TranslatorSizes& sizes,
+                             const Sequences& sources, const Sequences& targets, T scale,
+                             double dropout_probability, Random* random);
 
 /// What the model is, beside its weights: "heads" "2".
 std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes);

@@ -102,23 +102,30 @@ const WeightShape& WeightTable::at(std::string_view name) const {
 
 namespace {
 
-/// Adds each row of the gradient to the gradients of the biases.
+/// x M + the sum of the biases, with which each row begins; M is W or, as it `is_transposed`, Wᵀ.
 template <class T>
-void add_to_biases(const Variable<T>& y, std::span<const Variable<T>> biases) {
-  for (const auto& bias : biases)
-    for (std::size_t row = 0; row < y.rows; ++row)
-      loops<T>().add_scaled(y.columns, T{1}, y.gradient + row * y.columns, bias.gradient);
-}
-
-/// y = x W + the sum of the biases, with which each row begins.
-template <class T>
-void affine(const fast::Matrix<T>& x, const fast::Matrix<T>& W, std::span<const Variable<T>> biases,
-            const Variable<T>& y) {
-  if (y.rows == 0) return;
-  std::fill_n(y.value, y.columns, T{0});
-  for (const auto& bias : biases) loops<T>().add_scaled(y.columns, T{1}, bias.value, y.value);
-  for (std::size_t row = 1; row < y.rows; ++row) std::copy_n(y.value, y.columns, y.value + row * y.columns);
-  loops<T>().add_product(x, W, y.value);
+Variable<T> affine(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W, const fast::Matrix<T>& M,
+                   bool is_transposed, std::initializer_list<Variable<T>> biases, Gradient gradient) {
+  const Variable<T> y = tape.variable(x.rows, M.columns, gradient);
+  const auto added = tape.keep(biases);
+  if (y.rows > 0) {
+    std::fill_n(y.value, y.columns, T{0});
+    for (const auto& bias : added) loops<T>().add_scaled(y.columns, T{1}, bias.value, y.value);
+    for (std::size_t row = 1; row < y.rows; ++row) std::copy_n(y.value, y.columns, y.value + row * y.columns);
+    loops<T>().add_product(x.values(), M, y.value);
+  }
+  tape.on_backward([=] {
+    const auto d_y = y.gradients(), W_back = is_transposed ? W.values() : fast::transposed(W.values());
+    if (x.gradient) loops<T>().add_product(d_y, W_back, x.gradient);
+    if (is_transposed)
+      loops<T>().add_product(fast::transposed(d_y), x.values(), W.gradient);
+    else
+      loops<T>().add_product(fast::transposed(x.values()), d_y, W.gradient);
+    for (const auto& bias : added)
+      for (std::size_t row = 0; row < y.rows; ++row)
+        loops<T>().add_scaled(y.columns, T{1}, y.gradient + row * y.columns, bias.gradient);
+  });
+  return y;
 }
 
 /// Where a part begins in a block matrix.
@@ -131,20 +138,6 @@ struct PartOfBlock {
 }  // namespace
 
 template <class T>
-Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
-                   std::initializer_list<Variable<T>> biases, Gradient gradient) {
-  const Variable<T> y = tape.variable(x.rows, W.columns, gradient);
-  const auto added = tape.keep(biases);
-  affine(x.values(), W.values(), added, y);
-  tape.on_backward([=] {
-    if (x.gradient) loops<T>().add_product(y.gradients(), fast::transposed(W.values()), x.gradient);
-    loops<T>().add_product(fast::transposed(x.values()), y.gradients(), W.gradient);
-    add_to_biases(y, added);
-  });
-  return y;
-}
-
-template <class T>
 Variable<T> transpose(Tape<T>& tape, const Variable<T>& W) {
   const Variable<T> result = tape.constant(W.columns, W.rows);
   fast::transpose(W.values(), result.value);
@@ -152,18 +145,16 @@ Variable<T> transpose(Tape<T>& tape, const Variable<T>& W) {
 }
 
 template <class T>
+Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
+                   std::initializer_list<Variable<T>> biases, Gradient gradient) {
+  return affine(tape, x, W, W.values(), false, biases, gradient);
+}
+
+template <class T>
 Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
                               const Variable<T>& W_transposed, std::initializer_list<Variable<T>> biases,
                               Gradient gradient) {
-  const Variable<T> y = tape.variable(x.rows, W.rows, gradient);
-  const auto added = tape.keep(biases);
-  affine(x.values(), W_transposed.values(), added, y);
-  tape.on_backward([=] {
-    if (x.gradient) loops<T>().add_product(y.gradients(), W.values(), x.gradient);
-    loops<T>().add_product(fast::transposed(y.gradients()), x.values(), W.gradient);
-    add_to_biases(y, added);
-  });
-  return y;
+  return affine(tape, x, W, W_transposed.values(), true, biases, gradient);
 }
 
 template <class T>

@@ -24,13 +24,7 @@ std::string block_name(const char* part, std::size_t layer) {
   return part + ("/layer=" + std::to_string(layer + 1)) + "/";
 }
 
-}  // namespace
-
-std::string name_of(DecoderAttention attention) {
-  return names_of_attention[static_cast<std::size_t>(attention)];
-}
-
-WeightTable weights_of(const EncoderDecoderSizes& sizes) {
+WeightTable weights_of_network(const EncoderDecoderSizes& sizes) {
   WeightTable table;
   const std::size_t width = sizes.width(), written = sizes.target_words + 1;
   table.add("source/embedding", sizes.source_words, sizes.d_model);
@@ -52,7 +46,7 @@ WeightTable weights_of(const EncoderDecoderSizes& sizes) {
   return table;
 }
 
-WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
+WeightTable weights_of_network(const TransformerTranslatorSizes& sizes) {
   const auto& blocks = sizes.blocks;
   if (blocks.positions == Positions::learned)
     throw std::invalid_argument("[weights_of] a transformer that translates has no table of positions");
@@ -66,12 +60,6 @@ WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
   table.add_vector("output/b", sizes.target_words + 1);
   return table;
 }
-
-WeightTable weights_of(const TranslatorSizes& sizes) {
-  return std::visit([](const auto& one) { return weights_of(one); }, sizes);
-}
-
-namespace {
 
 template <class T, class Sizes>
 class Network;
@@ -282,43 +270,6 @@ Sequences words_to_write(Sequences targets, int mark) {
   return targets;
 }
 
-}  // namespace
-
-template <class T, class Sizes>
-Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
-                             const Sequences& sources, const Sequences& targets, T scale,
-                             double dropout_probability, Random* random) {
-  Network<T, Sizes> network(tape, weights, sizes, dropout_probability, random);
-  network.encode(sources);
-  network.decode(words_read(targets, sizes.mark()));
-  return cross_entropy(tape, network.logits(), network.rows(words_to_write(targets, sizes.mark())).ids,
-                       scale);
-}
-
-Examples examples_of(const TranslatorSizes& sizes, Translations translations) {
-  Examples examples;
-  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
-    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
-    examples.predictions.push_back(translations.targets[i].size() + 1);
-  }
-  examples.loss = [sizes, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
-                                                         float scale, double dropout, Random* random) {
-    Sequences sources, targets;
-    for (const std::size_t number : numbers) {
-      sources.push_back(all.sources[number]);
-      targets.push_back(all.targets[number]);
-    }
-    return std::visit(
-        [&](const auto& one) {
-          return translation_loss(tape, weights, one, sources, targets, scale, dropout, random);
-        },
-        sizes);
-  };
-  return examples;
-}
-
-namespace {
-
 std::map<std::string, std::string> text_of(const EncoderDecoderSizes& sizes) {
   return {{"attention", name_of(sizes.attention)},
           {"d_model", std::to_string(sizes.d_model)},
@@ -334,30 +285,67 @@ std::map<std::string, std::string> text_of(const TransformerTranslatorSizes& siz
   return text;
 }
 
-/// Calls `use(network, sizes)` with a network that has read the sources.
-template <class Use>
-auto with_encoded(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
-                  const Use& use) {
+/// Calls `use(network, mark)` with a network that has read the sources, and with the id of its marks.
+template <class T, class Use>
+auto with_encoded(Tape<T>& tape, const Weights<T>& weights, const TranslatorSizes& sizes,
+                  const Sequences& sources, double dropout_probability, Random* random, const Use& use) {
   return std::visit(
       [&](const auto& one) {
-        Tape<float> tape(false);
-        Network<float, std::decay_t<decltype(one)>> network(tape, weights, one, 0, nullptr);
+        Network<T, std::decay_t<decltype(one)>> network(tape, weights, one, dropout_probability, random);
         network.encode(sources);
-        return use(network, one);
+        return use(network, one.mark());
       },
       sizes);
 }
 
 }  // namespace
 
+std::string name_of(DecoderAttention attention) {
+  return names_of_attention[static_cast<std::size_t>(attention)];
+}
+
+WeightTable weights_of(const TranslatorSizes& sizes) {
+  return std::visit([](const auto& one) { return weights_of_network(one); }, sizes);
+}
+
 std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes) {
   return std::visit([](const auto& one) { return text_of(one); }, sizes);
 }
 
+template <class T>
+Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const TranslatorSizes& sizes,
+                             const Sequences& sources, const Sequences& targets, T scale,
+                             double dropout_probability, Random* random) {
+  return with_encoded(
+      tape, weights, sizes, sources, dropout_probability, random, [&](auto& network, int mark) {
+        network.decode(words_read(targets, mark));
+        return cross_entropy(tape, network.logits(), network.rows(words_to_write(targets, mark)).ids, scale);
+      });
+}
+
+Examples examples_of(const TranslatorSizes& sizes, Translations translations) {
+  Examples examples;
+  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
+    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
+    examples.predictions.push_back(translations.targets[i].size() + 1);
+  }
+  examples.loss = [sizes, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
+                                                         float scale, double dropout, Random* random) {
+    Sequences sources, targets;
+    for (const std::size_t number : numbers) {
+      sources.push_back(all.sources[number]);
+      targets.push_back(all.targets[number]);
+    }
+    return translation_loss(tape, weights, sizes, sources, targets, scale, dropout, random);
+  };
+  return examples;
+}
+
 Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
                     std::size_t most_words) {
-  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
-    Sequences read(sources.size(), {one.mark()}), written(sources.size());
+  Tape<float> tape(false);
+  return with_encoded(tape, weights, sizes, sources, 0, nullptr, [&](auto& network, int mark) {
+    Sequences read(sources.size(), {mark}), written(sources.size());
     std::vector<bool> has_ended(sources.size(), false);
     for (std::size_t step = 0; step < most_words; ++step) {
       network.go_on(read);
@@ -366,7 +354,7 @@ Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes,
         const float* first = logits.value + network.last_row(sample) * logits.columns;
         const int word = static_cast<int>(std::max_element(first, first + logits.columns) - first);
         read[sample].push_back(word);
-        has_ended[sample] = has_ended[sample] || word == one.mark();
+        has_ended[sample] = has_ended[sample] || word == mark;
         if (!has_ended[sample]) written[sample].push_back(word);
       }
       if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
@@ -377,8 +365,9 @@ Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes,
 
 std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const TranslatorSizes& sizes,
                                            const Sequences& sources, const Sequences& targets) {
-  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
-    network.decode(words_read(targets, one.mark()));
+  Tape<float> tape(false);
+  return with_encoded(tape, weights, sizes, sources, 0, nullptr, [&](auto& network, int mark) {
+    network.decode(words_read(targets, mark));
     std::vector<AttendingHead> heads;
     for (std::size_t head = 0; head < network.heads(); ++head) {
       auto& [name, samples] = heads.emplace_back();
@@ -395,13 +384,9 @@ std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const 
   });
 }
 
-#define INSTANTIATE(T, Sizes)                                                                        \
-  template Variable<T> translation_loss(Tape<T>&, const Weights<T>&, const Sizes&, const Sequences&, \
-                                        const Sequences&, T, double, Random*);
-INSTANTIATE(float, EncoderDecoderSizes)
-INSTANTIATE(double, EncoderDecoderSizes)
-INSTANTIATE(float, TransformerTranslatorSizes)
-INSTANTIATE(double, TransformerTranslatorSizes)
-#undef INSTANTIATE
+template Variable<float> translation_loss(Tape<float>&, const Weights<float>&, const TranslatorSizes&,
+                                          const Sequences&, const Sequences&, float, double, Random*);
+template Variable<double> translation_loss(Tape<double>&, const Weights<double>&, const TranslatorSizes&,
+                                           const Sequences&, const Sequences&, double, double, Random*);
 
 }  // namespace attn::train
