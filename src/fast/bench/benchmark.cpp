@@ -15,6 +15,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/tensor.hpp"
 #include "attn/text/spelling.hpp"
 #include "fast/bench/baselines.hpp"
@@ -27,34 +28,25 @@ namespace {
 /// Of all work, until it is known how long the rest takes.
 constexpr double share_of_trials = 0.25;
 
-/// ", and with --causal or --window simd-full": those that exist only where keys are hidden.
-template <class T>
-std::string full_kernels(const std::vector<std::string>& others) {
-  std::vector<std::string> names;
-  for (const auto& kernel : kernels<T>(true))
-    if (std::find(others.begin(), others.end(), kernel.name) == others.end()) names.push_back(kernel.name);
-  return fmt::format(", and with --causal or --window {}", fmt::join(names, ", "));
-}
-
 /// The kernels of these names, or of the variants of attention of these names.
 template <class T>
 std::vector<Kernel<T>> kernels_named(const std::vector<std::string>& names, bool keys_are_hidden) {
   auto all = kernels<T>(keys_are_hidden);
   if (names.empty()) return all;
-  std::vector<std::string> valid;
+  std::vector<std::string> valid, where_hidden;
   for (const auto& kernel : all) valid.push_back(kernel.name);
-  const auto kernels_alone = valid;
+  for (const auto& kernel : kernels<T>(true))
+    if (!contains(valid, kernel.name)) where_hidden.push_back(kernel.name);
   for (const auto& kernel : all)
-    if (std::find(valid.begin(), valid.end(), kernel.variant) == valid.end()) valid.push_back(kernel.variant);
+    if (!contains(valid, kernel.variant)) valid.push_back(kernel.variant);
   for (const auto& name : names)
-    if (std::find(valid.begin(), valid.end(), name) == valid.end())
-      throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}", name,
+    if (!contains(valid, name))
+      throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}{}", name,
                               nearest(name, valid), fmt::join(valid, ", "),
-                              keys_are_hidden ? "" : full_kernels<T>(kernels_alone)));
-  const auto is_named = [&](const auto& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  std::erase_if(all, [&](const auto& one) { return !is_named(one.name) && !is_named(one.variant); });
+                              where_hidden.empty() ? "" : ", and with --causal or --window ",
+                              fmt::join(where_hidden, ", ")));
+  std::erase_if(all,
+                [&](const auto& one) { return !contains(names, one.name) && !contains(names, one.variant); });
   return all;
 }
 
@@ -257,7 +249,7 @@ template Result run_benchmark<double>(const std::vector<Setting>&, const std::ve
 
 namespace {
 
-constexpr std::size_t lengths_to_fit = 3;
+constexpr std::ptrdiff_t lengths_to_fit = 3;
 
 void require_pairs(const char* function, const std::vector<double>& x, const std::vector<double>& y) {
   if (x.size() != y.size() || x.empty())
@@ -334,28 +326,24 @@ std::vector<Statistics> statistics_of(const LengthResult& result) {
 
 std::vector<Growth> growth_of(const std::vector<LengthResult>& lengths) {
   std::vector<Growth> growths;
-  std::vector<std::vector<double>> times;  // of each, at its lengths
-  for (const auto& result : lengths)
-    for (const auto& series : result.series) {
-      const auto known = std::find_if(growths.begin(), growths.end(), [&](const Growth& one) {
-        return one.kernel == series.kernel && one.pass == series.pass;
-      });
-      const auto place = static_cast<std::size_t>(known - growths.begin());
-      if (known == growths.end()) {
-        growths.push_back({.kernel = series.kernel, .pass = series.pass});
-        times.emplace_back();
-      }
-      auto& timed_at = growths[place].lengths;
-      timed_at.push_back(static_cast<double>(result.setting.n));
-      times[place].push_back(relative_time(series, result));
-      if (timed_at.size() <= lengths_to_fit) continue;
-      timed_at.erase(timed_at.begin());
-      times[place].erase(times[place].begin());
+  for (const auto& length : lengths)
+    for (const auto& series : length.series) {
+      if (any_of(growths,
+                 [&](const Growth& one) { return one.kernel == series.kernel && one.pass == series.pass; }))
+        continue;
+      Growth growth = {.kernel = series.kernel, .pass = series.pass};
+      std::vector<double> times;
+      for (const auto& result : lengths)
+        if (const auto* timed = result.find(series.kernel, series.pass)) {
+          growth.lengths.push_back(static_cast<double>(result.setting.n));
+          times.push_back(relative_time(*timed, result));
+        }
+      if (times.size() < 2) continue;
+      for (auto* numbers : {&growth.lengths, &times})
+        numbers->erase(numbers->begin(), numbers->end() - std::min(std::ssize(*numbers), lengths_to_fit));
+      if (std::ssize(times) == lengths_to_fit) growth.exponent = fitted_exponent(growth.lengths, times);
+      growths.push_back(std::move(growth));
     }
-  for (std::size_t i = 0; i < growths.size(); ++i)
-    if (times[i].size() == lengths_to_fit)
-      growths[i].exponent = fitted_exponent(growths[i].lengths, times[i]);
-  std::erase_if(growths, [](const Growth& one) { return one.lengths.size() < 2; });
   return growths;
 }
 
