@@ -158,9 +158,9 @@ void write(const RunTraining& run, const Model& model) {
 void write_checkpoint(const RunTraining& run, const Task& task, const Trainer& trainer, const Best& best,
                       const Best& shown) {
   auto model = model_of(run, task, shown.values, {});
-  const auto state = trainer.state();
+  const auto& state = trainer.state();
   model.training = settings_of(run);
-  model.training["step"] = std::to_string(state.adam.step);
+  model.training["step"] = std::to_string(state.adam.steps_done);
   model.training["best_loss"] = fmt::format("{}", best.loss);
   model.tensors.push_back(flat(current_id, state.values));
   model.tensors.push_back(flat(first_id, state.adam.first));

@@ -106,7 +106,6 @@ TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const Transforme
                       const Rows& rows, double dropout_probability, Random* random) {
   Sublayers<T> sublayers(tape, weights, dropout_probability, random);
   TransformerRun<T> result;
-  result.sizes = {rows.lengths.size(), rows.positions(), rows.positions(), sizes.heads, sizes.is_causal};
   auto x = sublayers.words("embedding", rows, sizes.positions);
   for (std::size_t layer = 0; layer < sizes.layers; ++layer) {
     const auto block = sublayers.block(x, layer_name(layer), sizes, rows.lengths);

@@ -80,7 +80,8 @@ std::string layer_name(std::size_t layer);
 void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
                bool has_memory = false);
 
-/// What the cross-attention of a decoder reads, filled up by sample.
+/// What the keys of an attention are made of, filled up by sample: for a decoder's cross-attention what its
+/// encoder has made of the source.
 template <class T>
 struct Memory {
   Variable<T> rows;
@@ -126,11 +127,6 @@ class Sublayers {
     return attend(tape_, Q, K, V, sizes, key_lengths);
   }
 
-  /// attended W_O with the W_O of GROUP.
-  Variable<T> mixed(const Attended<T>& attended, const std::string& group) {
-    return linear(tape_, attended.output, weights_(group + "/W_O"));
-  }
-
   /// The block LAYER of the lesson `transformer-block`, with the norm after each residual; with a memory that
   /// of a decoder.
   LayerRun<T> block(const Variable<T>& x, const std::string& layer, const TransformerSizes& sizes,
@@ -143,15 +139,15 @@ class Sublayers {
       if (sizes.has_norm)
         run.output = layer_norm(tape_, run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
     };
-    const HeadSizes heads = {batch, n, n, sizes.heads, sizes.is_causal};
-    run.attended = attention(x, x, layer + "attention", heads, lengths, sizes.positions);
-    add_found(mixed(run.attended, layer + "attention"), layer + "norm_1");
-    if (memory) {
-      const HeadSizes across = {batch, n, memory->rows.rows / batch, sizes.heads};
-      run.cross =
-          attention(run.output, memory->rows, layer + "cross", across, memory->lengths, Positions::none);
-      add_found(mixed(run.cross, layer + "cross"), layer + "norm_cross");
-    }
+    const auto attend_to = [&](const Memory<T>& keys, const std::string& group, const char* norm,
+                               bool is_causal, Positions positions) {
+      const HeadSizes heads = {batch, n, keys.rows.rows / batch, sizes.heads, is_causal};
+      const auto attended = attention(run.output, keys.rows, group, heads, keys.lengths, positions);
+      add_found(linear(tape_, attended.output, weights_(group + "/W_O")), layer + norm);
+      return attended;
+    };
+    run.attended = attend_to({x, lengths}, layer + "attention", "norm_1", sizes.is_causal, sizes.positions);
+    if (memory) run.cross = attend_to(*memory, layer + "cross", "norm_cross", false, Positions::none);
     if (sizes.d_ff == 0) return run;
     const auto hidden =
         relu(tape_, linear(tape_, run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
@@ -187,7 +183,6 @@ template <class T>
 struct TransformerRun {
   Variable<T> logits;                 ///< [batch·positions × classes] or [batch × classes]
   std::vector<Attended<T>> attended;  ///< of each layer
-  HeadSizes sizes;
 };
 
 /// Dropout acts on the input and on what each sublayer adds.
