@@ -17,6 +17,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "lab/output.hpp"
 #include "page/text/text.hpp"
 #include "trace/model.hpp"
@@ -118,8 +119,8 @@ std::map<std::string, std::string> settings_of(const RunTraining& run) {
 void require_same(const RunTraining& run, const std::map<std::string, std::string>& stored,
                   const std::map<std::string, std::string>& here) {
   for (const auto& [name, value] : here) {
-    const auto found = stored.find(name);
-    const auto before = found == stored.end() ? std::string("missing") : found->second;
+    const auto* found = attn::value_in(stored, name);
+    const auto before = found ? *found : "missing";
     if (before == value) continue;
     auto flag = name;
     std::replace(flag.begin(), flag.end(), '_', '-');
@@ -132,21 +133,17 @@ void require_same_training(const RunTraining& run, const Task& task, const Model
   require_same(run, model.training, settings_of(run));
   require_same(run, model.configuration, task.configuration());
   for (const auto& [name, words] : task.vocabularies())
-    if (const auto found = model.vocabularies.find(name);
-        found == model.vocabularies.end() || found->second != words)
+    if (const auto* found = attn::value_in(model.vocabularies, name); !found || *found != words)
       throw attn::Error(
           fmt::format("--resume {}: it has other {}; valid: the same --grammar", *run.resume, name));
 }
 
 /// A number of what a file says of its training.
 double stored_number(const RunTraining& run, const Model& model, const std::string& name) {
-  const auto found = model.training.find(name);
-  if (found == model.training.end())
-    throw attn::Error(
-        fmt::format("--resume {}: it does not say its {}; valid: the file of a training that "
-                    "was interrupted",
-                    *run.resume, name));
-  return std::strtod(found->second.c_str(), nullptr);
+  if (const auto* found = attn::value_in(model.training, name)) return std::strtod(found->c_str(), nullptr);
+  throw attn::Error(
+      fmt::format("--resume {}: it does not say its {}; valid: the file of a training that was interrupted",
+                  *run.resume, name));
 }
 
 void write(const RunTraining& run, const Model& model) {
@@ -315,25 +312,18 @@ void require_room(const RunTraining& run, const Task& task) {
         run.task->name, task.table().numbers(), attn::in_bytes(bytes), attn::in_bytes(attn::free_memory())));
 }
 
-/// The task with its examples.
-std::unique_ptr<Task> drawn(const RunTraining& run) {
+/// What the work gives, while a bar says what it is.
+auto behind_bar(double share, const char* what, const auto& work) {
   ProgressBar bar;
-  bar.show(0, "drawing the examples");
-  return run.task->make(run.options);
-}
-
-/// What held-out examples say of the weights.
-std::vector<Score> measured(const Task& task, const attn::train::Weights<float>& weights) {
-  ProgressBar bar;
-  bar.show(1, "looking at held-out examples");
-  return task.scores(weights);
+  bar.show(share, what);
+  return work();
 }
 
 }  // namespace
 
 int run_training(const RunTraining& run) {
   require_writable(run.output);
-  const auto task = drawn(run);
+  const auto task = behind_bar(0, "drawing the examples", [&] { return run.task->make(run.options); });
   require_room(run, *task);
   Trainer trainer(task->table(), task->training(), run.settings);
   Best best;
@@ -348,7 +338,7 @@ int run_training(const RunTraining& run) {
     return 1;
   }
   const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
-  const auto scores = measured(*task, weights);
+  const auto scores = behind_bar(1, "looking at held-out examples", [&] { return task->scores(weights); });
   auto model = model_of(run, *task, best.values, scores);
   for (const auto& score : task->by_length(weights))
     model.scores_by_length.push_back({score.fewest, score.most, score.examples, score.value});

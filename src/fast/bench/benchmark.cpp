@@ -51,8 +51,7 @@ std::vector<Kernel<T>> kernels_named(const std::vector<std::string>& names, bool
 }
 
 void require_memory(const std::vector<Setting>& settings, std::size_t element_size) {
-  double needed =
-      3.0 * static_cast<double>(SquareProduct<float>::size * SquareProduct<float>::size * element_size);
+  double needed = 3.0 * static_cast<double>(product_size * product_size * element_size);
   for (const auto& setting : settings) needed += operand_bytes(setting, element_size);
   if (needed > free_memory())
     throw Error(
@@ -105,11 +104,9 @@ LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKer
                         const std::function<void(int round)>& report) {
   const Stopwatch watch;
   LengthResult result{.setting = setting};
-  auto& product = baselines.product;
-  auto& loop = baselines.register_loop;
   std::vector<std::function<void()>> measurements = {
-      [&] { result.product_rates.push_back(product.operations() / seconds_of([&] { product.run(); })); },
-      [&] { result.peak_rates.push_back(loop.operations() / seconds_of([&] { loop.run(); })); }};
+      [&] { result.product_rates.push_back(baselines.product_rate()); },
+      [&] { result.peak_rates.push_back(baselines.peak_rate()); }};
   for (const auto* one : kernels) {
     const auto& trials = one->trials;
     const auto passes = one->kernel->prepare(operands, setting);
@@ -120,10 +117,8 @@ LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKer
       result.series.push_back({.kernel = one->kernel->name,
                                .pass = pass,
                                .operations = one->kernel->task(setting).operations(pass),
-                               .extra_bytes = trial.extra_bytes,
-                               .error = trial.error,
-                               .variant = variant_of(*one->kernel, setting),
-                               .relative_error = trial.relative_error});
+                               .variant = one->kernel->variant_at(setting),
+                               .trial = trial});
     };
     add(Pass::forward, trials.forward);
     if (trials.backward) add(Pass::backward, *trials.backward);
@@ -154,11 +149,19 @@ class Benchmark {
     selection_ = select_kernels(
         kernels, settings_, operands_, effort_,
         [&](double share, const std::string& next) { progress_(share_of_trials * share, "trying " + next); });
-    require_kernels();
+    if (selection_.timed.empty()) {
+      const auto& [kernel, n, reason] = selection_.omissions.front();
+      throw Error(
+          fmt::format("nothing can be timed ({} at n = {}: {}); valid: smaller sizes, more seconds or other "
+                      "kernels",
+                      kernel, n, reason));
+    }
     Baselines<T> baselines(threads);
     watch_ = {};
-    seconds_of_baselines_ =
-        seconds_of([&] { baselines.product.run(); }) + seconds_of([&] { baselines.register_loop.run(); });
+    seconds_of_baselines_ = seconds_of([&] {
+      baselines.product_rate();
+      baselines.peak_rate();
+    });
     leave_out_slowest(selection_, settings_, effort_,
                       seconds_left() - baseline_seconds() * static_cast<double>(settings_.size()));
 
@@ -170,15 +173,6 @@ class Benchmark {
   }
 
  private:
-  void require_kernels() const {
-    if (!selection_.timed.empty()) return;
-    const auto& [kernel, n, reason] = selection_.omissions.front();
-    throw Error(
-        fmt::format("nothing can be timed ({} at n = {}: {}); valid: smaller sizes, more seconds or other "
-                    "kernels",
-                    kernel, n, reason));
-  }
-
   double seconds_left() const { return effort_.seconds - watch_.seconds(); }
   double baseline_seconds() const { return effort_.rounds * seconds_of_baselines_; }
 
@@ -221,16 +215,15 @@ class Benchmark {
 }  // namespace
 
 std::vector<double> Series::rates() const {
-  std::vector<double> rates(seconds.size());
-  std::transform(seconds.begin(), seconds.end(), rates.begin(), [&](double s) { return operations / s; });
+  std::vector<double> rates;
+  for (const double one : seconds) rates.push_back(operations / one);
   return rates;
 }
 
 const Series* LengthResult::find(const std::string& kernel, Pass pass) const {
-  const auto found = std::find_if(series.begin(), series.end(), [&](const Series& one) {
-    return one.kernel == kernel && one.pass == pass;
-  });
-  return found == series.end() ? nullptr : &*found;
+  for (const auto& one : series)
+    if (one.kernel == kernel && one.pass == pass) return &one;
+  return nullptr;
 }
 
 template <class T>
@@ -238,8 +231,7 @@ Result run_benchmark(const std::vector<Setting>& settings, const std::vector<std
                      const Effort& effort, const Progress& progress) {
   const auto selected = kernels_named<T>(names, settings.front().hides_keys());
   require_memory(settings, sizeof(T));
-  const Progress report = progress ? progress : [](double, const std::string&) {};
-  return Benchmark<T>(settings, effort, report).run(selected);
+  return Benchmark<T>(settings, effort, progress).run(selected);
 }
 
 template Result run_benchmark<float>(const std::vector<Setting>&, const std::vector<std::string>&,

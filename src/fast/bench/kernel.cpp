@@ -353,10 +353,10 @@ double Kernel<T>::score_bytes(const Setting& setting) const {
 }
 
 template <class T>
-std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
-  const auto own = kernel.task(setting).setting;
-  const bool is_exact = kernel.variant == "full" || kernel.variant == "flash";
-  if (!is_exact || !own.window) return kernel.variant;
+std::string Kernel<T>::variant_at(const Setting& setting) const {
+  const auto own = task(setting).setting;
+  const bool is_exact = variant == "full" || variant == "flash";
+  if (!is_exact || !own.window) return variant;
   return own.causal ? "sliding" : "local";
 }
 
@@ -393,8 +393,6 @@ std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
 
 template struct Kernel<float>;
 template struct Kernel<double>;
-template std::string variant_of(const Kernel<float>&, const Setting&);
-template std::string variant_of(const Kernel<double>&, const Setting&);
 template std::vector<Kernel<float>> kernels(bool);
 template std::vector<Kernel<double>> kernels(bool);
 

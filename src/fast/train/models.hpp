@@ -101,15 +101,15 @@ class Sublayers {
   Sublayers(Tape<T>& tape, const Weights<T>& weights, double dropout_probability, Random* random)
       : tape_(tape), weights_(weights), probability_(dropout_probability), random_(random) {}
 
-  Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
+  Variable<T> drop(const Variable<T>& x) { return tape_.dropout(x, probability_, random_); }
 
   /// The rows of the table for the words, with their positions added where those are sinusoidal, or learned
   /// in the table `positions`.
   Variable<T> words(const std::string& table, const Rows& rows, Positions positions) {
-    const auto found = embed(tape_, weights_(table), rows.ids);
-    if (positions == Positions::sinusoidal) return drop(add(tape_, found, sinusoids(rows, found.columns)));
+    const auto found = tape_.embed(weights_(table), rows.ids);
+    if (positions == Positions::sinusoidal) return drop(tape_.add(found, sinusoids(rows, found.columns)));
     if (positions == Positions::learned)
-      return drop(add(tape_, found, embed(tape_, weights_("positions"), rows.position_ids())));
+      return drop(tape_.add(found, tape_.embed(weights_("positions"), rows.position_ids())));
     return drop(found);
   }
 
@@ -117,14 +117,14 @@ class Sublayers {
   /// Rotary positions turn queries and keys.
   Attended<T> attention(const Variable<T>& x, const Variable<T>& memory, const std::string& group,
                         const HeadSizes& sizes, const Lengths& key_lengths, Positions positions) {
-    auto Q = linear(tape_, x, weights_(group + "/W_Q"));
-    auto K = linear(tape_, memory, weights_(group + "/W_K"));
-    const auto V = linear(tape_, memory, weights_(group + "/W_V"));
+    auto Q = tape_.linear(x, weights_(group + "/W_Q"));
+    auto K = tape_.linear(memory, weights_(group + "/W_K"));
+    const auto V = tape_.linear(memory, weights_(group + "/W_V"));
     if (positions == Positions::rotary) {
-      Q = rotate(tape_, Q, sizes.queries, sizes.heads);
-      K = rotate(tape_, K, sizes.keys, sizes.heads);
+      Q = tape_.rotate(Q, sizes.queries, sizes.heads);
+      K = tape_.rotate(K, sizes.keys, sizes.heads);
     }
-    return attend(tape_, Q, K, V, sizes, key_lengths);
+    return tape_.attend(Q, K, V, sizes, key_lengths);
   }
 
   /// The block LAYER of the lesson `transformer-block`, with the norm after each residual; with a memory that
@@ -135,23 +135,23 @@ class Sublayers {
     LayerRun<T> run;
     run.output = x;
     const auto add_found = [&](const Variable<T>& found, const std::string& norm) {
-      run.output = add(tape_, run.output, drop(found));
+      run.output = tape_.add(run.output, drop(found));
       if (sizes.has_norm)
-        run.output = layer_norm(tape_, run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
+        run.output = tape_.layer_norm(run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
     };
     const auto attend_to = [&](const Memory<T>& keys, const std::string& group, const char* norm,
                                bool is_causal, Positions positions) {
       const HeadSizes heads = {batch, n, keys.rows.rows / batch, sizes.heads, is_causal};
       const auto attended = attention(run.output, keys.rows, group, heads, keys.lengths, positions);
-      add_found(linear(tape_, attended.output, weights_(group + "/W_O")), layer + norm);
+      add_found(tape_.linear(attended.output, weights_(group + "/W_O")), layer + norm);
       return attended;
     };
     run.attended = attend_to({x, lengths}, layer + "attention", "norm_1", sizes.is_causal, sizes.positions);
     if (memory) run.cross = attend_to(*memory, layer + "cross", "norm_cross", false, Positions::none);
     if (sizes.d_ff == 0) return run;
     const auto hidden =
-        relu(tape_, linear(tape_, run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
-    add_found(linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")}), layer + "norm_2");
+        tape_.relu(tape_.linear(run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
+    add_found(tape_.linear(hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")}), layer + "norm_2");
     return run;
   }
 

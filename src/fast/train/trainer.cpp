@@ -65,14 +65,6 @@ double deviation(const WeightShape& shape, double of_tables) {
   return 1 / std::sqrt(static_cast<double>(is_transposed ? shape.columns : shape.rows));
 }
 
-/// The examples of a batch that a thread gets: every so many, so that each has long and short ones.
-std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_t thread,
-                               std::size_t threads) {
-  std::vector<std::size_t> its;
-  for (std::size_t i = thread; i < batch.size(); i += threads) its.push_back(batch[i]);
-  return its;
-}
-
 }  // namespace
 
 Batches::Batches(const Examples& examples, std::size_t batch, std::uint32_t seed)
@@ -148,7 +140,8 @@ StepReport Trainer::step() {
     auto& tape = *tapes_[thread];
     tape.clear();
     std::fill(gradients_[thread].begin(), gradients_[thread].end(), 0.0F);
-    const auto dealt = share(batch, thread, threads);
+    std::vector<std::size_t> dealt;  // every so many, so that each thread has long and short ones
+    for (std::size_t i = thread; i < batch.size(); i += threads) dealt.push_back(batch[i]);
     if (dealt.empty()) return;
     const auto loss = examples_.loss(tape, {&table_, state_.values.data(), gradients_[thread].data()}, dealt,
                                      scale, settings_.dropout, &random);

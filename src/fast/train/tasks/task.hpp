@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
 
@@ -93,7 +94,7 @@ struct TaskOptions {
   std::string grammar_file() const { return grammar.value_or(corpora + "/english-french.grammar"); }
 
   void set(const char* flag, std::size_t& size) const {
-    if (const auto given = sizes.find(flag); given != sizes.end()) size = given->second;
+    if (const auto* given = value_in(sizes, flag)) size = *given;
   }
 };
 
