@@ -80,7 +80,4 @@ std::string in_time(double seconds);
 /// a line allows.
 std::string aligned(const std::vector<Row>& rows);
 
-/// The lines of a text that is as wide as a page, two columns in.
-std::string page_paragraph(const std::string& text);
-
 }  // namespace lab

@@ -23,8 +23,6 @@ namespace lab {
 
 namespace {
 
-constexpr std::size_t page_width = 80;  ///< columns of a report
-
 /// For times, with how many there are in a second.
 struct Unit {
   const char* name;
@@ -40,7 +38,7 @@ Unit unit_for(double seconds) {
 }  // namespace
 
 std::string report_heading(const std::string& title, const std::string& options) {
-  return title + "\n" + attn::rule(page_width) + "\n" + page_paragraph(options);
+  return title + "\n" + attn::rule(attn::usual_width) + "\n" + attn::paragraph(options);
 }
 
 std::string digits(double value) {
@@ -59,7 +57,7 @@ std::string aligned(const std::vector<Row>& rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], attn::display_width(row[i]));
   std::size_t all = 2;
   for (const std::size_t column : widths) all += column;
-  const std::size_t gap = all + 2 * (widths.size() - 1) <= page_width ? 2 : 1;
+  const std::size_t gap = all + 2 * (widths.size() - 1) <= attn::usual_width ? 2 : 1;
 
   std::string text;
   for (const auto& row : rows) {
@@ -69,10 +67,6 @@ std::string aligned(const std::vector<Row>& rows) {
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   return text;
-}
-
-std::string page_paragraph(const std::string& text) {
-  return attn::paragraph(text, page_width, 2);
 }
 
 namespace {
@@ -192,7 +186,7 @@ std::string ratio_line(const std::string& name, const std::vector<Statistics>& a
   for (const auto& statistics : all)
     if (const auto ratio = ratio_of(statistics); statistics.series->pass == pass && ratio)
       items.push_back(fmt::format(fmt::runtime(format), statistics.series->kernel, *ratio));
-  return items.empty() ? "" : page_paragraph(fmt::format("{}: {}", name, fmt::join(items, ", ")));
+  return items.empty() ? "" : attn::paragraph(fmt::format("{}: {}", name, fmt::join(items, ", ")));
 }
 
 /// Says how many rounds were run where time ran out.
@@ -235,14 +229,14 @@ std::string growth(const BenchReport& report) {
   const bool is_fitted =
       std::all_of(growths.begin(), growths.end(), [](const auto& one) { return one.exponent.has_value(); });
   return "\nTime grows as a power of n\n\n" + aligned(rows) +
-         (is_fitted ? "" : "\n" + page_paragraph("–: two lengths give no exponent. Name three or more."));
+         (is_fitted ? "" : "\n" + attn::paragraph("–: two lengths give no exponent. Name three or more."));
 }
 
 std::string chart(const BenchReport& report, Pass pass) {
   const auto curves = time_curves(report.result, pass);
   if (curves.lines.empty()) return "";
   return fmt::format("\nTime of a run, {}, over n, both scales logarithmic\n\n", name_of(pass)) +
-         attn::format_chart(curves, tick_text, page_width);
+         attn::format_chart(curves, tick_text, attn::usual_width);
 }
 
 std::string omissions(const BenchReport& report) {
@@ -250,8 +244,8 @@ std::string omissions(const BenchReport& report) {
   for (const auto& [kernel, n, reason] : report.result.omissions) lengths[{kernel, reason}].push_back(n);
   std::string text;
   for (const auto& [kernel_and_reason, ns] : lengths)
-    text += page_paragraph(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
-                                       kernel_and_reason.second));
+    text += attn::paragraph(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
+                                        kernel_and_reason.second));
   return text.empty() ? "" : "\nLeft out\n\n" + text;
 }
 
@@ -261,7 +255,7 @@ std::string legend() {
   for (const auto& entry : entries_of(words)) {
     const auto colon = entry.find(": ");
     text += attn::hanging(attn::pad_right("  " + entry.substr(0, colon), 12),
-                          attn::wrap(entry.substr(colon + 2), page_width - 12), 12);
+                          attn::wrap(entry.substr(colon + 2), attn::usual_width - 12), 12);
   }
   return text;
 }

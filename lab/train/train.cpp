@@ -75,13 +75,13 @@ Model model_of(const RunTraining& run, const Task& task, const std::vector<float
   Model model;
   model.task = run.task->name;
   model.command = run.command;
-  model.configuration = task.configuration();
-  for (const auto& [name, words] : task.vocabularies()) model.vocabularies[name] = words;
+  model.configuration = task.parts.configuration;
+  for (const auto& [name, words] : task.parts.vocabularies) model.vocabularies[name] = words;
   for (const auto& score : scores) {
     model.scores[score.name] = score.value;
     model.examples_scored[score.name] = score.examples;
   }
-  for (const auto& shape : task.table().shapes()) {
+  for (const auto& shape : task.parts.table.shapes()) {
     const float* first = values.data() + shape.offset;
     const attn::Shape axes =
         shape.is_vector ? attn::Shape{shape.size()} : attn::Shape{shape.rows, shape.columns};
@@ -131,8 +131,8 @@ void require_same(const RunTraining& run, const std::map<std::string, std::strin
 
 void require_same_training(const RunTraining& run, const Task& task, const Model& model) {
   require_same(run, model.training, settings_of(run));
-  require_same(run, model.configuration, task.configuration());
-  for (const auto& [name, words] : task.vocabularies())
+  require_same(run, model.configuration, task.parts.configuration);
+  for (const auto& [name, words] : task.parts.vocabularies)
     if (const auto* found = attn::value_in(model.vocabularies, name); !found || *found != words)
       throw attn::Error(
           fmt::format("--resume {}: it has other {}; valid: the same --grammar", *run.resume, name));
@@ -177,8 +177,9 @@ void resume(const RunTraining& run, const Task& task, Trainer& trainer, Best& be
     throw attn::Error(fmt::format(
         "--resume {}: its training is finished; valid: the file of one that was interrupted", *run.resume));
   require_same_training(run, task, model);
-  const std::size_t numbers = task.table().numbers();
-  best.values = model.find(best_id) ? numbers_of(model, best_id, numbers) : values_of(model, task.table());
+  const std::size_t numbers = task.parts.table.numbers();
+  best.values =
+      model.find(best_id) ? numbers_of(model, best_id, numbers) : values_of(model, task.parts.table);
   best.loss = stored_number(run, model, "best_loss");
   const double step = stored_number(run, model, "step");
   if (!(step >= 0 && step <= static_cast<double>(run.settings.steps)))
@@ -235,26 +236,20 @@ std::string loss_plot(const std::vector<StepReport>& done, std::size_t steps) {
   return "Loss of the training batches\n" + attn::format_chart(curves, attn::tick) + "\n";
 }
 
-std::string by_length(const attn::Model& model) {
-  std::string text;
-  for (const auto& score : model.scores_by_length)
-    text += fmt::format("  {:7.2f} %  {} to {} words, {} examples\n", 100 * score.value, score.fewest,
-                        score.most, score.examples);
-  return text;
-}
-
 std::string report(const RunTraining& run, const Task& task, const attn::train::Weights<float>& weights,
                    const std::vector<Score>& scores, const attn::Model& model,
                    const std::vector<StepReport>& done) {
   std::string text = fmt::format("train {}\n{} weights, seed {}, {} threads, {} steps of {} examples\n\n",
-                                 run.task->name, task.table().numbers(), run.settings.seed,
+                                 run.task->name, task.parts.table.numbers(), run.settings.seed,
                                  run.settings.threads, run.settings.steps, run.settings.batch);
   text += loss_plot(done, run.settings.steps);
   text += "On examples that it has not seen\n";
   for (const auto& score : scores)
     text += fmt::format("  {:7.2f} % of {:5}  {}\n", 100 * score.value, score.examples, score.name);
-  if (!model.scores_by_length.empty())
-    text += fmt::format("\nThe first of these by the words of the source\n{}", by_length(model));
+  if (!model.scores_by_length.empty()) text += "\nThe first of these by the words of the source\n";
+  for (const auto& score : model.scores_by_length)
+    text += fmt::format("  {:7.2f} %  {} to {} words, {} examples\n", 100 * score.value, score.fewest,
+                        score.most, score.examples);
   text += "\nSome of them\n";
   for (const auto& line : task.samples(weights)) text += fmt::format("  {}\n", line);
   return text;
@@ -271,8 +266,8 @@ bool is_equal(const std::vector<Score>& a, const std::vector<Score>& b) {
 attn::Dtype type_for(const RunTraining& run, const Task& task, const attn::Model& model,
                      const std::vector<Score>& scores) {
   if (run.dtype) return *run.dtype == "float16" ? attn::Dtype::float16 : attn::Dtype::float32;
-  auto values = values_of(attn::rounded(model, attn::Dtype::float16), task.table());
-  const auto rounded_scores = task.scores({&task.table(), values.data(), nullptr});
+  auto values = values_of(attn::rounded(model, attn::Dtype::float16), task.parts.table);
+  const auto rounded_scores = task.scores({&task.parts.table, values.data(), nullptr});
   return is_equal(scores, rounded_scores) ? attn::Dtype::float16 : attn::Dtype::float32;
 }
 
@@ -288,12 +283,12 @@ std::vector<StepReport> train(const RunTraining& run, const Task& task, Trainer&
     done.push_back(step);
     progress.report(step);
     if (step.step % stretch != 0 && !trainer.is_done()) continue;
-    best.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
+    best.update(trainer, attn::train::mean_loss(task.parts.validation, trainer.weights()));
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best, best);
   }
   if (is_interrupted) {
     auto now = best;
-    now.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
+    now.update(trainer, attn::train::mean_loss(task.parts.validation, trainer.weights()));
     write_checkpoint(run, task, trainer, best, now);
   } else {
     write(run, model_of(run, task, best.values, {}));  // before anything is measured
@@ -304,12 +299,13 @@ std::vector<StepReport> train(const RunTraining& run, const Task& task, Trainer&
 /// Throws attn::Error where the weights, a gradient a thread, and the optimizer's two means have no room.
 void require_room(const RunTraining& run, const Task& task) {
   const auto copies = static_cast<double>(run.settings.threads) + 3.0;
-  const double bytes = copies * sizeof(float) * static_cast<double>(task.table().numbers());
+  const double bytes = copies * sizeof(float) * static_cast<double>(task.parts.table.numbers());
   if (bytes > attn::free_memory())
-    throw attn::Error(fmt::format(
-        "train {}: {} weights take {} in training, and {} are free; valid: smaller "
-        "dimensions of the model",
-        run.task->name, task.table().numbers(), attn::in_bytes(bytes), attn::in_bytes(attn::free_memory())));
+    throw attn::Error(
+        fmt::format("train {}: {} weights take {} in training, and {} are free; valid: smaller "
+                    "dimensions of the model",
+                    run.task->name, task.parts.table.numbers(), attn::in_bytes(bytes),
+                    attn::in_bytes(attn::free_memory())));
 }
 
 /// What the work gives, while a bar says what it is.
@@ -325,7 +321,7 @@ int run_training(const RunTraining& run) {
   require_writable(run.output);
   const auto task = behind_bar(0, "drawing the examples", [&] { return run.task->make(run.options); });
   require_room(run, *task);
-  Trainer trainer(task->table(), task->training(), run.settings);
+  Trainer trainer(task->parts.table, task->parts.training, run.settings);
   Best best;
   if (run.resume) resume(run, *task, trainer, best);
   is_interrupted = false;
@@ -337,7 +333,7 @@ int run_training(const RunTraining& run) {
         trainer.steps_done(), run.settings.steps, run.output, run.output);
     return 1;
   }
-  const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
+  const attn::train::Weights<float> weights = {&task->parts.table, best.values.data(), nullptr};
   const auto scores = behind_bar(1, "looking at held-out examples", [&] { return task->scores(weights); });
   auto model = model_of(run, *task, best.values, scores);
   for (const auto& score : task->by_length(weights))
