@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 
 #include "attn/error.hpp"
 #include "fast/bench/baselines.hpp"
@@ -27,12 +26,6 @@ using attn::bench::Statistics;
 using attn::simd::Isa;
 using Json = nlohmann::ordered_json;
 
-/// The processor whose kernels OpenBLAS is to use: one that has the same instructions and no better ones.
-const char* core_with(Isa isa) {
-  constexpr const char* cores[] = {"Prescott", "Haswell", "SkylakeX"};
-  return cores[static_cast<std::size_t>(isa)];
-}
-
 /// The arguments of this program.
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -41,13 +34,16 @@ std::vector<std::string> own_arguments() {
   return arguments;
 }
 
-/// OpenBLAS reads the variable while the program is loaded, so the program has to be loaded again.
+/// OpenBLAS uses the kernels of a processor that has the same instructions and no better ones. It reads the
+/// variable while the program is loaded, so the program has to be loaded again.
 void hold_blas_to(Isa isa) {
 #ifdef __x86_64__
+  constexpr const char* cores[] = {"Prescott", "Haswell", "SkylakeX"};
   const char* const variable = "OPENBLAS_CORETYPE";
+  const std::string core = cores[static_cast<std::size_t>(isa)];
   const char* const current = std::getenv(variable);
-  if (current != nullptr && std::string_view(current) == core_with(isa)) return;
-  setenv(variable, core_with(isa), 1);
+  if (current != nullptr && current == core) return;
+  setenv(variable, core.c_str(), 1);
   auto arguments = own_arguments();
   std::vector<char*> pointers;
   for (auto& argument : arguments) pointers.push_back(argument.data());
@@ -88,19 +84,18 @@ Json kernel(const Statistics& statistics) {
           {"times_xtensor", optional(statistics.speedup)},
           {"of_full", optional(statistics.of_full)},
           {"of_forward", optional(statistics.of_forward)},
-          {"extra_bytes", optional(series.extra_bytes)},
-          {"max_error", series.error},
+          {"extra_bytes", optional(series.trial.extra_bytes)},
+          {"max_error", series.trial.error},
           {"variant", series.variant},
-          {"relative_error", optional(series.relative_error)},
+          {"relative_error", optional(series.trial.relative_error)},
           {"seconds", series.seconds}};
 }
 
 Json length(const LengthResult& result) {
   Json kernels = Json::array();
   for (const auto& statistics : attn::bench::statistics_of(result)) kernels.push_back(kernel(statistics));
-  const auto gemm_size = attn::bench::SquareProduct<float>::size;
   return {{"n", result.setting.n},
-          {"gemm_size", gemm_size},
+          {"gemm_size", attn::bench::product_size},
           {"gemm_rates", result.product_rates},
           {"peak_rates", result.peak_rates},
           {"kernels", kernels}};

@@ -62,9 +62,6 @@ nlohmann::ordered_json config_of(const BenchReport& report);
 /// at two lengths.
 std::string bench_svg(const BenchReport& report);
 
-/// The columns of a report.
-inline constexpr std::size_t page_width = 80;
-
 /// A title, a rule, and the options below it.
 std::string report_heading(const std::string& title, const std::string& options);
 
@@ -82,8 +79,5 @@ std::string in_time(double seconds);
 /// Rows of the same number of columns, the first one to the left and the others to the right, as far apart as
 /// a line allows.
 std::string aligned(const std::vector<Row>& rows);
-
-/// The lines of a text that is as wide as a page.
-std::string page_paragraph(const std::string& text, std::size_t indent);
 
 }  // namespace lab

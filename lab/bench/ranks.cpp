@@ -13,6 +13,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/text/width.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
 #include "lab/command_line.hpp"
@@ -62,11 +63,10 @@ Json config_of_ranks(const RunBench& run, const RanksResult& result) {
 std::string heading_of_ranks(const RunBench& run, const RanksResult& result) {
   const auto processors = std::thread::hardware_concurrency();
   const auto wanted = result.ranks * static_cast<std::size_t>(result.setting.threads);
-  const auto crowded =
-      result.hosts == 1 && wanted > processors
-          ? page_paragraph(
-                fmt::format("{} threads share {} processors: no rank has its own.", wanted, processors), 2)
-          : "";
+  const auto crowded = result.hosts == 1 && wanted > processors
+                           ? attn::paragraph(fmt::format(
+                                 "{} threads share {} processors: no rank has its own.", wanted, processors))
+                           : "";
   return report_heading("bench --ranks: one sequence on several ranks, keys and values going round",
                         options_line(config_of_ranks(run, result))) +
          crowded;
@@ -91,21 +91,20 @@ std::string table_of_ranks(const RanksResult& result) {
   }
   auto text = fmt::format("\nn = {}\n\n", result.setting.n) + aligned(rows);
   for (const auto& pass : result.passes)
-    text += page_paragraph(
+    text += attn::paragraph(
         fmt::format("{}: the ranks sent {} bytes, {}", name_of(pass.pass), fmt::join(pass.bytes, ", "),
                     pass.bytes == pass.formula
                         ? "which the formula gives exactly"
-                        : fmt::format("where the formula gives {}", fmt::join(pass.formula, ", "))),
-        2);
+                        : fmt::format("where the formula gives {}", fmt::join(pass.formula, ", "))));
   if (result.ranks > 1)
-    text += page_paragraph(
-        fmt::format("pairs that a rank computes, most over fewest: {:.2f}", result.imbalance), 2);
+    text += attn::paragraph(
+        fmt::format("pairs that a rank computes, most over fewest: {:.2f}", result.imbalance));
   return text;
 }
 
 std::string projection_table(const RunBench& run, const RanksResult& result) {
   const auto& [latency, bandwidth] = result.link;
-  if (result.ranks == 1) return "\n" + page_paragraph("One rank sends nothing: no projection to more.", 2);
+  if (result.ranks == 1) return "\n" + attn::paragraph("One rank sends nothing: no projection to more.");
   std::vector<Row> rows = {{"ranks", "computing", "transfer", "forward", "waiting", "memory a rank"}};
   const auto size_of_number = run.dtype == "float32" ? sizeof(float) : sizeof(double);
   for (const auto ranks : projected_ranks) {
@@ -115,26 +114,20 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
                     attn::in_bytes(one.memory)});
   }
   return fmt::format("\nOn paper: {} tokens\n\n", projected_tokens) + aligned(rows) +
-         page_paragraph(
-             fmt::format(fmt::runtime(entries_of(help_text("projection of bench --ranks"))[0]),
-                         result.setting.n,
-                         digits(result.passes.front().operations / median(result.passes.front().seconds) /
-                                static_cast<double>(result.ranks) / 1e9),
-                         in_time(latency), in_time(static_cast<double>(1 << 23) / bandwidth),
-                         result.setting.causal ? " as with zig-zag blocks" : ""),
-             2);
-}
-
-std::string legend_of_ranks() {
-  std::string text = "\nWhat the words mean\n\n";
-  for (const auto& entry : entries_of(help_text("words of bench --ranks"))) text += page_paragraph(entry, 2);
-  return text;
+         attn::paragraph(fmt::format(
+             fmt::runtime(entries_of(help_text("projection of bench --ranks"))[0]), result.setting.n,
+             digits(result.passes.front().operations / median(result.passes.front().seconds) /
+                    static_cast<double>(result.ranks) / 1e9),
+             in_time(latency), in_time(static_cast<double>(1 << 23) / bandwidth),
+             result.setting.causal ? " as with zig-zag blocks" : ""));
 }
 
 std::string ranks_text(const RunBench& run, const std::vector<RanksResult>& results) {
   auto text = heading_of_ranks(run, results.front());
   for (const auto& result : results) text += table_of_ranks(result);
-  return text + projection_table(run, results.back()) + legend_of_ranks();
+  text += projection_table(run, results.back()) + "\nWhat the words mean\n\n";
+  for (const auto& entry : entries_of(help_text("words of bench --ranks"))) text += attn::paragraph(entry);
+  return text;
 }
 
 Json pass_json(const RanksResult& result, const RanksPass& pass) {

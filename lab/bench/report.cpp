@@ -7,7 +7,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
@@ -39,7 +38,7 @@ Unit unit_for(double seconds) {
 }  // namespace
 
 std::string report_heading(const std::string& title, const std::string& options) {
-  return title + "\n" + attn::rule(page_width) + "\n" + page_paragraph(options, 2);
+  return title + "\n" + attn::rule(attn::usual_width) + "\n" + attn::paragraph(options);
 }
 
 std::string digits(double value) {
@@ -58,7 +57,7 @@ std::string aligned(const std::vector<Row>& rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], attn::display_width(row[i]));
   std::size_t all = 2;
   for (const std::size_t column : widths) all += column;
-  const std::size_t gap = all + 2 * (widths.size() - 1) <= page_width ? 2 : 1;
+  const std::size_t gap = all + 2 * (widths.size() - 1) <= attn::usual_width ? 2 : 1;
 
   std::string text;
   for (const auto& row : rows) {
@@ -68,10 +67,6 @@ std::string aligned(const std::vector<Row>& rows) {
     text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
   return text;
-}
-
-std::string page_paragraph(const std::string& text, std::size_t indent) {
-  return attn::paragraph(text, page_width, indent);
 }
 
 namespace {
@@ -171,7 +166,7 @@ const std::vector<Row> column_names = {
     {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "rounding"}};
 
 Row row_of(const Statistics& statistics) {
-  const auto& [extra_bytes, error] = std::tie(statistics.series->extra_bytes, statistics.series->error);
+  const auto& trial = statistics.series->trial;
   return {statistics.series->kernel,
           in_time(statistics.seconds.median),
           in_quartiles(statistics.seconds),
@@ -179,8 +174,8 @@ Row row_of(const Statistics& statistics) {
           fmt::format("{:.2f}", statistics.share_of_product),
           fmt::format("{:.2f}", statistics.share_of_peak),
           statistics.speedup ? digits(*statistics.speedup) : "",
-          extra_bytes ? attn::in_bytes(*extra_bytes) : "",
-          error == 0.0 ? "0" : fmt::format("{:.0e}", error)};
+          trial.extra_bytes ? attn::in_bytes(*trial.extra_bytes) : "",
+          trial.error == 0.0 ? "0" : fmt::format("{:.0e}", trial.error)};
 }
 
 /// "  backward / forward: plain 2.1, simd 2.4"; nothing where no kernel has the ratio.
@@ -191,7 +186,7 @@ std::string ratio_line(const std::string& name, const std::vector<Statistics>& a
   for (const auto& statistics : all)
     if (const auto ratio = ratio_of(statistics); statistics.series->pass == pass && ratio)
       items.push_back(fmt::format(fmt::runtime(format), statistics.series->kernel, *ratio));
-  return items.empty() ? "" : page_paragraph(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
+  return items.empty() ? "" : attn::paragraph(fmt::format("{}: {}", name, fmt::join(items, ", ")));
 }
 
 /// Says how many rounds were run where time ran out.
@@ -213,7 +208,7 @@ std::string table(const LengthResult& result, const Effort& effort, const std::v
          aligned(rows) +
          ratio_line(
              "off from full attention", all, pass,
-             [](const Statistics& one) { return one.series->relative_error; }, "{} {:.2g}") +
+             [](const Statistics& one) { return one.series->trial.relative_error; }, "{} {:.2g}") +
          ratio_line("time / time with all keys visible", all, pass, std::mem_fn(&Statistics::of_full)) +
          ratio_line("time / time of forward", all, pass, std::mem_fn(&Statistics::of_forward));
 }
@@ -234,14 +229,14 @@ std::string growth(const BenchReport& report) {
   const bool is_fitted =
       std::all_of(growths.begin(), growths.end(), [](const auto& one) { return one.exponent.has_value(); });
   return "\nTime grows as a power of n\n\n" + aligned(rows) +
-         (is_fitted ? "" : "\n" + page_paragraph("–: two lengths give no exponent. Name three or more.", 2));
+         (is_fitted ? "" : "\n" + attn::paragraph("–: two lengths give no exponent. Name three or more."));
 }
 
 std::string chart(const BenchReport& report, Pass pass) {
   const auto curves = time_curves(report.result, pass);
   if (curves.lines.empty()) return "";
   return fmt::format("\nTime of a run, {}, over n, both scales logarithmic\n\n", name_of(pass)) +
-         attn::format_chart(curves, tick_text, page_width);
+         attn::format_chart(curves, tick_text, attn::usual_width);
 }
 
 std::string omissions(const BenchReport& report) {
@@ -249,20 +244,18 @@ std::string omissions(const BenchReport& report) {
   for (const auto& [kernel, n, reason] : report.result.omissions) lengths[{kernel, reason}].push_back(n);
   std::string text;
   for (const auto& [kernel_and_reason, ns] : lengths)
-    text += page_paragraph(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
-                                       kernel_and_reason.second),
-                           2);
+    text += attn::paragraph(fmt::format("{} at n = {}: {}", kernel_and_reason.first, fmt::join(ns, ", "),
+                                        kernel_and_reason.second));
   return text.empty() ? "" : "\nLeft out\n\n" + text;
 }
 
 std::string legend() {
-  const auto words =
-      fmt::format(fmt::runtime(help_text("words of bench")), attn::bench::SquareProduct<float>::size);
+  const auto words = fmt::format(fmt::runtime(help_text("words of bench")), attn::bench::product_size);
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& entry : entries_of(words)) {
     const auto colon = entry.find(": ");
     text += attn::hanging(attn::pad_right("  " + entry.substr(0, colon), 12),
-                          attn::wrap(entry.substr(colon + 2), page_width - 12), 12);
+                          attn::wrap(entry.substr(colon + 2), attn::usual_width - 12), 12);
   }
   return text;
 }

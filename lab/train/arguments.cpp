@@ -136,12 +136,7 @@ Command parse_train(int argc, char** argv) {
   const TaskEntry& task = names_task ? task_named(first) : attn::train::tasks().front();
   RunTraining run = {.task = &task,
                      .settings = task.settings,
-                     .options = {},
                      .output = task.name + ".safetensors",
-                     .resume = {},
-                     .dtype = {},
-                     .without_weights = false,
-                     .pharaoh = false,
                      .command = fmt::format("attnlab {}", fmt::join(argv, argv + argc, " "))};
   run.settings.threads = default_threads;
   CLI::App app(about_training(), "attnlab train TASK");

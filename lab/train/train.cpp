@@ -17,6 +17,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "lab/output.hpp"
 #include "page/text/text.hpp"
 #include "trace/model.hpp"
@@ -74,13 +75,13 @@ Model model_of(const RunTraining& run, const Task& task, const std::vector<float
   Model model;
   model.task = run.task->name;
   model.command = run.command;
-  model.configuration = task.configuration();
-  for (const auto& [name, words] : task.vocabularies()) model.vocabularies[name] = words;
+  model.configuration = task.parts.configuration;
+  for (const auto& [name, words] : task.parts.vocabularies) model.vocabularies[name] = words;
   for (const auto& score : scores) {
     model.scores[score.name] = score.value;
     model.examples_scored[score.name] = score.examples;
   }
-  for (const auto& shape : task.table().shapes()) {
+  for (const auto& shape : task.parts.table.shapes()) {
     const float* first = values.data() + shape.offset;
     const attn::Shape axes =
         shape.is_vector ? attn::Shape{shape.size()} : attn::Shape{shape.rows, shape.columns};
@@ -118,8 +119,8 @@ std::map<std::string, std::string> settings_of(const RunTraining& run) {
 void require_same(const RunTraining& run, const std::map<std::string, std::string>& stored,
                   const std::map<std::string, std::string>& here) {
   for (const auto& [name, value] : here) {
-    const auto found = stored.find(name);
-    const auto before = found == stored.end() ? std::string("missing") : found->second;
+    const auto* found = attn::value_in(stored, name);
+    const auto before = found ? *found : "missing";
     if (before == value) continue;
     auto flag = name;
     std::replace(flag.begin(), flag.end(), '_', '-');
@@ -130,23 +131,19 @@ void require_same(const RunTraining& run, const std::map<std::string, std::strin
 
 void require_same_training(const RunTraining& run, const Task& task, const Model& model) {
   require_same(run, model.training, settings_of(run));
-  require_same(run, model.configuration, task.configuration());
-  for (const auto& [name, words] : task.vocabularies())
-    if (const auto found = model.vocabularies.find(name);
-        found == model.vocabularies.end() || found->second != words)
+  require_same(run, model.configuration, task.parts.configuration);
+  for (const auto& [name, words] : task.parts.vocabularies)
+    if (const auto* found = attn::value_in(model.vocabularies, name); !found || *found != words)
       throw attn::Error(
           fmt::format("--resume {}: it has other {}; valid: the same --grammar", *run.resume, name));
 }
 
 /// A number of what a file says of its training.
 double stored_number(const RunTraining& run, const Model& model, const std::string& name) {
-  const auto found = model.training.find(name);
-  if (found == model.training.end())
-    throw attn::Error(
-        fmt::format("--resume {}: it does not say its {}; valid: the file of a training that "
-                    "was interrupted",
-                    *run.resume, name));
-  return std::strtod(found->second.c_str(), nullptr);
+  if (const auto* found = attn::value_in(model.training, name)) return std::strtod(found->c_str(), nullptr);
+  throw attn::Error(
+      fmt::format("--resume {}: it does not say its {}; valid: the file of a training that was interrupted",
+                  *run.resume, name));
 }
 
 void write(const RunTraining& run, const Model& model) {
@@ -158,9 +155,9 @@ void write(const RunTraining& run, const Model& model) {
 void write_checkpoint(const RunTraining& run, const Task& task, const Trainer& trainer, const Best& best,
                       const Best& shown) {
   auto model = model_of(run, task, shown.values, {});
-  const auto state = trainer.state();
+  const auto& state = trainer.state();
   model.training = settings_of(run);
-  model.training["step"] = std::to_string(state.adam.step);
+  model.training["step"] = std::to_string(state.adam.steps_done);
   model.training["best_loss"] = fmt::format("{}", best.loss);
   model.tensors.push_back(flat(current_id, state.values));
   model.tensors.push_back(flat(first_id, state.adam.first));
@@ -180,8 +177,9 @@ void resume(const RunTraining& run, const Task& task, Trainer& trainer, Best& be
     throw attn::Error(fmt::format(
         "--resume {}: its training is finished; valid: the file of one that was interrupted", *run.resume));
   require_same_training(run, task, model);
-  const std::size_t numbers = task.table().numbers();
-  best.values = model.find(best_id) ? numbers_of(model, best_id, numbers) : values_of(model, task.table());
+  const std::size_t numbers = task.parts.table.numbers();
+  best.values =
+      model.find(best_id) ? numbers_of(model, best_id, numbers) : values_of(model, task.parts.table);
   best.loss = stored_number(run, model, "best_loss");
   const double step = stored_number(run, model, "step");
   if (!(step >= 0 && step <= static_cast<double>(run.settings.steps)))
@@ -238,26 +236,20 @@ std::string loss_plot(const std::vector<StepReport>& done, std::size_t steps) {
   return "Loss of the training batches\n" + attn::format_chart(curves, attn::tick) + "\n";
 }
 
-std::string by_length(const attn::Model& model) {
-  std::string text;
-  for (const auto& score : model.scores_by_length)
-    text += fmt::format("  {:7.2f} %  {} to {} words, {} examples\n", 100 * score.value, score.fewest,
-                        score.most, score.examples);
-  return text;
-}
-
 std::string report(const RunTraining& run, const Task& task, const attn::train::Weights<float>& weights,
                    const std::vector<Score>& scores, const attn::Model& model,
                    const std::vector<StepReport>& done) {
   std::string text = fmt::format("train {}\n{} weights, seed {}, {} threads, {} steps of {} examples\n\n",
-                                 run.task->name, task.table().numbers(), run.settings.seed,
+                                 run.task->name, task.parts.table.numbers(), run.settings.seed,
                                  run.settings.threads, run.settings.steps, run.settings.batch);
   text += loss_plot(done, run.settings.steps);
   text += "On examples that it has not seen\n";
   for (const auto& score : scores)
     text += fmt::format("  {:7.2f} % of {:5}  {}\n", 100 * score.value, score.examples, score.name);
-  if (!model.scores_by_length.empty())
-    text += fmt::format("\nThe first of these by the words of the source\n{}", by_length(model));
+  if (!model.scores_by_length.empty()) text += "\nThe first of these by the words of the source\n";
+  for (const auto& score : model.scores_by_length)
+    text += fmt::format("  {:7.2f} %  {} to {} words, {} examples\n", 100 * score.value, score.fewest,
+                        score.most, score.examples);
   text += "\nSome of them\n";
   for (const auto& line : task.samples(weights)) text += fmt::format("  {}\n", line);
   return text;
@@ -274,8 +266,8 @@ bool is_equal(const std::vector<Score>& a, const std::vector<Score>& b) {
 attn::Dtype type_for(const RunTraining& run, const Task& task, const attn::Model& model,
                      const std::vector<Score>& scores) {
   if (run.dtype) return *run.dtype == "float16" ? attn::Dtype::float16 : attn::Dtype::float32;
-  auto values = values_of(attn::rounded(model, attn::Dtype::float16), task.table());
-  const auto rounded_scores = task.scores({&task.table(), values.data(), nullptr});
+  auto values = values_of(attn::rounded(model, attn::Dtype::float16), task.parts.table);
+  const auto rounded_scores = task.scores({&task.parts.table, values.data(), nullptr});
   return is_equal(scores, rounded_scores) ? attn::Dtype::float16 : attn::Dtype::float32;
 }
 
@@ -291,12 +283,12 @@ std::vector<StepReport> train(const RunTraining& run, const Task& task, Trainer&
     done.push_back(step);
     progress.report(step);
     if (step.step % stretch != 0 && !trainer.is_done()) continue;
-    best.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
+    best.update(trainer, attn::train::mean_loss(task.parts.validation, trainer.weights()));
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best, best);
   }
   if (is_interrupted) {
     auto now = best;
-    now.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
+    now.update(trainer, attn::train::mean_loss(task.parts.validation, trainer.weights()));
     write_checkpoint(run, task, trainer, best, now);
   } else {
     write(run, model_of(run, task, best.values, {}));  // before anything is measured
@@ -307,35 +299,29 @@ std::vector<StepReport> train(const RunTraining& run, const Task& task, Trainer&
 /// Throws attn::Error where the weights, a gradient a thread, and the optimizer's two means have no room.
 void require_room(const RunTraining& run, const Task& task) {
   const auto copies = static_cast<double>(run.settings.threads) + 3.0;
-  const double bytes = copies * sizeof(float) * static_cast<double>(task.table().numbers());
+  const double bytes = copies * sizeof(float) * static_cast<double>(task.parts.table.numbers());
   if (bytes > attn::free_memory())
-    throw attn::Error(fmt::format(
-        "train {}: {} weights take {} in training, and {} are free; valid: smaller "
-        "dimensions of the model",
-        run.task->name, task.table().numbers(), attn::in_bytes(bytes), attn::in_bytes(attn::free_memory())));
+    throw attn::Error(
+        fmt::format("train {}: {} weights take {} in training, and {} are free; valid: smaller "
+                    "dimensions of the model",
+                    run.task->name, task.parts.table.numbers(), attn::in_bytes(bytes),
+                    attn::in_bytes(attn::free_memory())));
 }
 
-/// The task with its examples.
-std::unique_ptr<Task> drawn(const RunTraining& run) {
+/// What the work gives, while a bar says what it is.
+auto behind_bar(double share, const char* what, const auto& work) {
   ProgressBar bar;
-  bar.show(0, "drawing the examples");
-  return run.task->make(run.options);
-}
-
-/// What held-out examples say of the weights.
-std::vector<Score> measured(const Task& task, const attn::train::Weights<float>& weights) {
-  ProgressBar bar;
-  bar.show(1, "looking at held-out examples");
-  return task.scores(weights);
+  bar.show(share, what);
+  return work();
 }
 
 }  // namespace
 
 int run_training(const RunTraining& run) {
   require_writable(run.output);
-  const auto task = drawn(run);
+  const auto task = behind_bar(0, "drawing the examples", [&] { return run.task->make(run.options); });
   require_room(run, *task);
-  Trainer trainer(task->table(), task->training(), run.settings);
+  Trainer trainer(task->parts.table, task->parts.training, run.settings);
   Best best;
   if (run.resume) resume(run, *task, trainer, best);
   is_interrupted = false;
@@ -347,8 +333,8 @@ int run_training(const RunTraining& run) {
         trainer.steps_done(), run.settings.steps, run.output, run.output);
     return 1;
   }
-  const attn::train::Weights<float> weights = {&task->table(), best.values.data(), nullptr};
-  const auto scores = measured(*task, weights);
+  const attn::train::Weights<float> weights = {&task->parts.table, best.values.data(), nullptr};
+  const auto scores = behind_bar(1, "looking at held-out examples", [&] { return task->scores(weights); });
   auto model = model_of(run, *task, best.values, scores);
   for (const auto& score : task->by_length(weights))
     model.scores_by_length.push_back({score.fewest, score.most, score.examples, score.value});

@@ -12,14 +12,13 @@ namespace lab {
 struct RunTraining {
   const attn::train::TaskEntry* task;
   attn::train::Settings settings;
-  attn::train::TaskOptions options;
-  std::string output;                 ///< where the weights go
-  std::optional<std::string> resume;  ///< a file of a training that was interrupted
-  std::optional<std::string>
-      dtype;  ///< "float16" or "float32" of the file; where not given float16 if it changes no score
-  bool without_weights = false;  ///< write only what was measured
-  bool pharaoh = false;          ///< print alignments and nothing else
-  std::string command;           ///< as it was typed, for the file
+  attn::train::TaskOptions options{};
+  std::string output;                   ///< where the weights go
+  std::optional<std::string> resume{};  ///< a file of a training that was interrupted
+  std::optional<std::string> dtype{};   ///< "float16" or "float32"; by default float16 if no score changes
+  bool without_weights = false;         ///< write only what was measured
+  bool pharaoh = false;                 ///< print alignments and nothing else
+  std::string command;                  ///< as it was typed, for the file
 };
 
 std::vector<std::string> task_names();

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/positional.hpp"
@@ -31,12 +32,11 @@ namespace {
 /// The rows of features times the matrix `embedding`.
 Tensor<3> embedded(const attn::Model& model, const std::vector<std::string>& tokens) {
   const auto embedding = model.matrix("embedding");
-  const auto found = model.vocabularies.find("features");
+  const auto* const found = attn::value_in(model.vocabularies, "features");
   const auto words = english::features_of(lexicon(), tokens);
-  if (found == model.vocabularies.end() ||
-      embedding.shape(0) != found->second.size() + words.front().code.size())
+  if (!found || embedding.shape(0) != found->size() + words.front().code.size())
     throw attn::Error("embedding of the model has not a row for each of its features");
-  const auto& names = found->second;
+  const auto& names = *found;
   auto features = Tensor<3>::from_shape({1, tokens.size(), embedding.shape(0)});
   features.fill(0.0);
   for (std::size_t t = 0; t < words.size(); ++t) {
@@ -77,7 +77,7 @@ std::string taken_for(const std::vector<std::string>& tokens) {
   for (std::size_t t = 0; t < tokens.size(); ++t)
     if (!words[t].taken_for.empty()) {
       auto one = fmt::format("\"{}\" is taken for {}", tokens[t], words[t].taken_for);
-      if (std::find(said.begin(), said.end(), one) == said.end()) said.push_back(std::move(one));
+      if (!attn::contains(said, one)) said.push_back(std::move(one));
     }
   return fmt::format("{}", fmt::join(said, ", "));
 }
@@ -345,11 +345,9 @@ const LayerOfModel& layer_of(const std::string& model, std::size_t layer) {
   static std::map<std::string, std::vector<LayerOfModel>> known;
   auto& layers = known[model];
   if (!layers.empty()) return layers.at(layer - 1);
-  const auto* found = std::find_if(std::begin(models_and_texts), std::end(models_and_texts),
-                                   [&](const TextOfModel& of) { return of.model == model; });
-  if (found == std::end(models_and_texts))
-    throw attn::Error(fmt::format("there is no text for the model {} to read", model));
-  return (layers = read_layers(*found)).at(layer - 1);
+  for (const auto& of : models_and_texts)
+    if (of.model == model) return (layers = read_layers(of)).at(layer - 1);
+  throw attn::Error(fmt::format("there is no text for the model {} to read", model));
 }
 
 }  // namespace

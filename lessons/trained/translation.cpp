@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "attn/lists.hpp"
 #include "attn/text/utf8.hpp"
 #include "corpora/grammar.hpp"
 #include "english/lexicon.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool has(const Words& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 using corpora::is_stand_in;
 
 std::string named_in_brackets(const std::string& kind, bool begins_with_vowel) {
@@ -32,22 +29,17 @@ std::string named_in_brackets(const std::string& kind, bool begins_with_vowel) {
 std::string class_of(const english::Reading& reading) {
   static const std::map<char, std::string> classes = {
       {'p', "person"}, {'a', "animal"}, {'f', "food"}, {'l', "room"}};
-  const auto found = reading.kind.empty() ? classes.end() : classes.find(reading.kind.front());
+  const auto* found = reading.kind.empty() ? nullptr : attn::value_in(classes, reading.kind.front());
   const bool is_plural = reading.form == english::Form::plural || reading.kind.ends_with('s');
-  return (found == classes.end() ? "thing" : found->second) + (is_plural ? "s" : "");
+  return (found ? *found : "thing") + (is_plural ? "s" : "");
 }
 
 std::string form_of_verb(const english::Reading& reading) {
-  switch (reading.form) {
-    case english::Form::third_person:
-      return "verbs";
-    case english::Form::past:
-      return "verbed";
-    case english::Form::gerund:
-      return "verbing";
-    default:
-      return "verb";
-  }
+  static const std::map<english::Form, std::string> forms = {{english::Form::third_person, "verbs"},
+                                                             {english::Form::past, "verbed"},
+                                                             {english::Form::gerund, "verbing"}};
+  const auto* found = attn::value_in(forms, reading.form);
+  return found ? *found : "verb";
 }
 
 /// The likeliest reading: a verb behind "did" where it can be one, and none behind "the" where it can be
@@ -132,24 +124,24 @@ std::optional<std::map<std::string, std::string>> readings_of_pairs(
   for (const auto& sentence : sources)
     for (std::size_t t = 0; t < sentence.size(); ++t) {
       const auto& word = sentence[t];
-      if (has(source_words, word)) continue;
+      if (attn::contains(source_words, word)) continue;
       const auto small = attn::lower_case(word);
-      const auto read = has(source_words, small) ? small : stand_in(sentence, t);
-      has_stand_ins = has_stand_ins && has(source_words, read);
+      const auto read = attn::contains(source_words, small) ? small : stand_in(sentence, t);
+      has_stand_ins = has_stand_ins && attn::contains(source_words, read);
       readings.emplace(word, read);
       if (is_stand_in(read)) readings.emplace(read, carried_as(read));
     }
   for (const auto& sentence : targets)
     for (const auto& word : sentence) {
       auto read = word;
-      for (auto next = readings.find(read); !has(target_words, read) && next != readings.end();
+      for (auto next = readings.find(read); !attn::contains(target_words, read) && next != readings.end();
            next = readings.find(read))
         read = next->second;
-      if (has(target_words, read)) continue;
+      if (attn::contains(target_words, read)) continue;
       const auto small = attn::lower_case(read);
-      const auto other = has(target_words, small) ? small : "[noun]";
+      const auto other = attn::contains(target_words, small) ? small : "[noun]";
       readings.emplace(read, other);
-      has_stand_ins = has_stand_ins && has(target_words, other);
+      has_stand_ins = has_stand_ins && attn::contains(target_words, other);
     }
   return has_stand_ins ? std::optional(readings) : std::nullopt;
 }

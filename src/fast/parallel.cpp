@@ -61,25 +61,20 @@ class Pool {
   bool run(Tasks& tasks, std::size_t helpers) {
     if (is_busy_.exchange(true)) return false;
     const ClearAtEnd clear = {is_busy_};
-    wake(tasks, helpers);
-    tasks.run_remaining();
     std::unique_lock lock(mutex_);
+    while (workers_.size() < helpers) workers_.emplace_back([this] { work(); });
+    tasks_ = &tasks;
+    needed_ = helpers;
+    lock.unlock();
+    wake_up_.notify_all();
+    tasks.run_remaining();
+    lock.lock();
     needed_ = 0;
     finished_.wait(lock, [&] { return active_ == 0; });
     return true;
   }
 
  private:
-  void wake(Tasks& tasks, std::size_t helpers) {
-    {
-      const std::lock_guard lock(mutex_);
-      while (workers_.size() < helpers) workers_.emplace_back([this] { work(); });
-      tasks_ = &tasks;
-      needed_ = helpers;
-    }
-    wake_up_.notify_all();
-  }
-
   void work() {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -105,17 +100,13 @@ class Pool {
   bool stopping_ = false;
 };
 
-Pool& pool() {
-  static Pool instance;
-  return instance;
-}
-
 }  // namespace
 
 void for_each_task(std::size_t tasks, int threads, const std::function<void(std::size_t task)>& work) {
   const std::size_t used = std::min(tasks, static_cast<std::size_t>(std::max(threads, 1)));
+  static Pool pool;
   Tasks all(tasks, work);
-  if (used <= 1 || !pool().run(all, used - 1)) all.run_remaining();
+  if (used <= 1 || !pool.run(all, used - 1)) all.run_remaining();
   all.rethrow_failure();
 }
 

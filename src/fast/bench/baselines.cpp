@@ -55,24 +55,26 @@ std::optional<double> AllocationMeter::growth() const {
 }
 
 template <class T>
-SquareProduct<T>::SquareProduct() : a_(size * size, T{0.5}), b_(size * size, T{0.25}), c_(size * size) {}
-
-template <class T>
-void SquareProduct<T>::run() {
-  fast::multiply<T>(T{1}, {a_.data(), size, size}, {b_.data(), size, size}, c_.data());
+double Baselines<T>::product_rate() {
+  constexpr auto n = product_size;
+  const Stopwatch watch;
+  fast::multiply<T>(T{1}, {a_.data(), n, n}, {b_.data(), n, n}, c_.data());
+  return 2.0 * n * n * n / watch.seconds();
 }
 
 template <class T>
-void RegisterLoop<T>::run() const {
+double Baselines<T>::peak_rate() const {
+  constexpr std::size_t steps = 4'000'000;
+  const auto kernel = simd::for_isa_in_use([](auto isa) { return register_kernel<isa(), T>(); });
+  const Stopwatch watch;
   for_each_task(static_cast<std::size_t>(threads_), threads_, [&](std::size_t) {
-    volatile T sum = kernel_.run(steps);
+    volatile T sum = kernel.run(steps);
     static_cast<void>(sum);
   });
+  return static_cast<double>(kernel.operations * steps) * threads_ / watch.seconds();
 }
 
-template class SquareProduct<float>;
-template class SquareProduct<double>;
-template class RegisterLoop<float>;
-template class RegisterLoop<double>;
+template class Baselines<float>;
+template class Baselines<double>;
 
 }  // namespace attn::bench

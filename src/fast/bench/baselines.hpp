@@ -45,21 +45,7 @@ class AllocationMeter {
   std::optional<double> growth() const;
 };
 
-/// The product of two square matrices through BLAS: the rate of well-optimised code on this machine.
-template <class T>
-class SquareProduct {
- public:
-  static constexpr std::size_t size = 2048;
-
-  SquareProduct();
-  void run();
-  static constexpr double operations() { return 2.0 * size * size * size; }
-
- private:
-  std::vector<T> a_, b_, c_;
-};
-
-/// The loop of RegisterLoop as compiled for one instruction set.
+/// The loop of the peak rate as compiled for one instruction set.
 template <class T>
 struct RegisterKernel {
   T (*run)(std::size_t steps);
@@ -69,30 +55,30 @@ struct RegisterKernel {
 template <simd::Isa, class T>
 RegisterKernel<T> register_kernel();
 
-/// Fused multiply-adds on numbers that never leave the registers, on each of the threads, in the instruction
-/// set that the kernels use: the peak rate of the processor. A set without the fused form multiplies and
-/// adds.
+/// Rows and columns of the matrices whose product kernels are compared with.
+inline constexpr std::size_t product_size = 2048;
+
+/// The two rates that all kernels are compared with, in operations a second. Instantiated for float and
+/// double.
 template <class T>
-class RegisterLoop {
+class Baselines {
  public:
-  explicit RegisterLoop(int threads) : threads_(threads) {}
-  void run() const;
-  double operations() const { return static_cast<double>(kernel_.operations * steps) * threads_; }
+  explicit Baselines(int threads) : threads_(threads) {}
+
+  /// Of the product of two square matrices through BLAS: that of well-optimised code on this machine.
+  double product_rate();
+
+  /// Of fused multiply-adds on numbers that never leave the registers, on each of the threads, in the
+  /// instruction set that the kernels use: the peak rate of the processor. A set without the fused form
+  /// multiplies and adds.
+  double peak_rate() const;
 
  private:
-  static constexpr std::size_t steps = 4'000'000;
+  static constexpr std::size_t numbers = product_size * product_size;
 
   int threads_;
-  RegisterKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return register_kernel<isa(), T>(); });
-};
-
-/// The two rates that all kernels are compared with. Instantiated for float and double.
-template <class T>
-struct Baselines {
-  explicit Baselines(int threads) : register_loop(threads) {}
-
-  SquareProduct<T> product{};
-  RegisterLoop<T> register_loop;
+  std::vector<T> a_ = std::vector<T>(numbers, T{0.5}), b_ = std::vector<T>(numbers, T{0.25}),
+                 c_ = std::vector<T>(numbers);
 };
 
 }  // namespace attn::bench

@@ -15,6 +15,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/tensor.hpp"
 #include "attn/text/spelling.hpp"
 #include "fast/bench/baselines.hpp"
@@ -27,40 +28,30 @@ namespace {
 /// Of all work, until it is known how long the rest takes.
 constexpr double share_of_trials = 0.25;
 
-/// ", and with --causal or --window simd-full": those that exist only where keys are hidden.
-template <class T>
-std::string full_kernels(const std::vector<std::string>& others) {
-  std::vector<std::string> names;
-  for (const auto& kernel : kernels<T>(true))
-    if (std::find(others.begin(), others.end(), kernel.name) == others.end()) names.push_back(kernel.name);
-  return fmt::format(", and with --causal or --window {}", fmt::join(names, ", "));
-}
-
 /// The kernels of these names, or of the variants of attention of these names.
 template <class T>
 std::vector<Kernel<T>> kernels_named(const std::vector<std::string>& names, bool keys_are_hidden) {
   auto all = kernels<T>(keys_are_hidden);
   if (names.empty()) return all;
-  std::vector<std::string> valid;
+  std::vector<std::string> valid, where_hidden;
   for (const auto& kernel : all) valid.push_back(kernel.name);
-  const auto kernels_alone = valid;
+  for (const auto& kernel : kernels<T>(true))
+    if (!contains(valid, kernel.name)) where_hidden.push_back(kernel.name);
   for (const auto& kernel : all)
-    if (std::find(valid.begin(), valid.end(), kernel.variant) == valid.end()) valid.push_back(kernel.variant);
+    if (!contains(valid, kernel.variant)) valid.push_back(kernel.variant);
   for (const auto& name : names)
-    if (std::find(valid.begin(), valid.end(), name) == valid.end())
-      throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}", name,
+    if (!contains(valid, name))
+      throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}{}", name,
                               nearest(name, valid), fmt::join(valid, ", "),
-                              keys_are_hidden ? "" : full_kernels<T>(kernels_alone)));
-  const auto is_named = [&](const auto& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  std::erase_if(all, [&](const auto& one) { return !is_named(one.name) && !is_named(one.variant); });
+                              where_hidden.empty() ? "" : ", and with --causal or --window ",
+                              fmt::join(where_hidden, ", ")));
+  std::erase_if(all,
+                [&](const auto& one) { return !contains(names, one.name) && !contains(names, one.variant); });
   return all;
 }
 
 void require_memory(const std::vector<Setting>& settings, std::size_t element_size) {
-  double needed =
-      3.0 * static_cast<double>(SquareProduct<float>::size * SquareProduct<float>::size * element_size);
+  double needed = 3.0 * static_cast<double>(product_size * product_size * element_size);
   for (const auto& setting : settings) needed += operand_bytes(setting, element_size);
   if (needed > free_memory())
     throw Error(
@@ -113,11 +104,9 @@ LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKer
                         const std::function<void(int round)>& report) {
   const Stopwatch watch;
   LengthResult result{.setting = setting};
-  auto& product = baselines.product;
-  auto& loop = baselines.register_loop;
   std::vector<std::function<void()>> measurements = {
-      [&] { result.product_rates.push_back(product.operations() / seconds_of([&] { product.run(); })); },
-      [&] { result.peak_rates.push_back(loop.operations() / seconds_of([&] { loop.run(); })); }};
+      [&] { result.product_rates.push_back(baselines.product_rate()); },
+      [&] { result.peak_rates.push_back(baselines.peak_rate()); }};
   for (const auto* one : kernels) {
     const auto& trials = one->trials;
     const auto passes = one->kernel->prepare(operands, setting);
@@ -128,10 +117,8 @@ LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKer
       result.series.push_back({.kernel = one->kernel->name,
                                .pass = pass,
                                .operations = one->kernel->task(setting).operations(pass),
-                               .extra_bytes = trial.extra_bytes,
-                               .error = trial.error,
-                               .variant = variant_of(*one->kernel, setting),
-                               .relative_error = trial.relative_error});
+                               .variant = one->kernel->variant_at(setting),
+                               .trial = trial});
     };
     add(Pass::forward, trials.forward);
     if (trials.backward) add(Pass::backward, *trials.backward);
@@ -162,11 +149,19 @@ class Benchmark {
     selection_ = select_kernels(
         kernels, settings_, operands_, effort_,
         [&](double share, const std::string& next) { progress_(share_of_trials * share, "trying " + next); });
-    require_kernels();
+    if (selection_.timed.empty()) {
+      const auto& [kernel, n, reason] = selection_.omissions.front();
+      throw Error(
+          fmt::format("nothing can be timed ({} at n = {}: {}); valid: smaller sizes, more seconds or other "
+                      "kernels",
+                      kernel, n, reason));
+    }
     Baselines<T> baselines(threads);
     watch_ = {};
-    seconds_of_baselines_ =
-        seconds_of([&] { baselines.product.run(); }) + seconds_of([&] { baselines.register_loop.run(); });
+    seconds_of_baselines_ = seconds_of([&] {
+      baselines.product_rate();
+      baselines.peak_rate();
+    });
     leave_out_slowest(selection_, settings_, effort_,
                       seconds_left() - baseline_seconds() * static_cast<double>(settings_.size()));
 
@@ -178,15 +173,6 @@ class Benchmark {
   }
 
  private:
-  void require_kernels() const {
-    if (!selection_.timed.empty()) return;
-    const auto& [kernel, n, reason] = selection_.omissions.front();
-    throw Error(
-        fmt::format("nothing can be timed ({} at n = {}: {}); valid: smaller sizes, more seconds or other "
-                    "kernels",
-                    kernel, n, reason));
-  }
-
   double seconds_left() const { return effort_.seconds - watch_.seconds(); }
   double baseline_seconds() const { return effort_.rounds * seconds_of_baselines_; }
 
@@ -229,16 +215,15 @@ class Benchmark {
 }  // namespace
 
 std::vector<double> Series::rates() const {
-  std::vector<double> rates(seconds.size());
-  std::transform(seconds.begin(), seconds.end(), rates.begin(), [&](double s) { return operations / s; });
+  std::vector<double> rates;
+  for (const double one : seconds) rates.push_back(operations / one);
   return rates;
 }
 
 const Series* LengthResult::find(const std::string& kernel, Pass pass) const {
-  const auto found = std::find_if(series.begin(), series.end(), [&](const Series& one) {
-    return one.kernel == kernel && one.pass == pass;
-  });
-  return found == series.end() ? nullptr : &*found;
+  for (const auto& one : series)
+    if (one.kernel == kernel && one.pass == pass) return &one;
+  return nullptr;
 }
 
 template <class T>
@@ -246,8 +231,7 @@ Result run_benchmark(const std::vector<Setting>& settings, const std::vector<std
                      const Effort& effort, const Progress& progress) {
   const auto selected = kernels_named<T>(names, settings.front().hides_keys());
   require_memory(settings, sizeof(T));
-  const Progress report = progress ? progress : [](double, const std::string&) {};
-  return Benchmark<T>(settings, effort, report).run(selected);
+  return Benchmark<T>(settings, effort, progress).run(selected);
 }
 
 template Result run_benchmark<float>(const std::vector<Setting>&, const std::vector<std::string>&,
@@ -257,7 +241,7 @@ template Result run_benchmark<double>(const std::vector<Setting>&, const std::ve
 
 namespace {
 
-constexpr std::size_t lengths_to_fit = 3;
+constexpr std::ptrdiff_t lengths_to_fit = 3;
 
 void require_pairs(const char* function, const std::vector<double>& x, const std::vector<double>& y) {
   if (x.size() != y.size() || x.empty())
@@ -334,28 +318,24 @@ std::vector<Statistics> statistics_of(const LengthResult& result) {
 
 std::vector<Growth> growth_of(const std::vector<LengthResult>& lengths) {
   std::vector<Growth> growths;
-  std::vector<std::vector<double>> times;  // of each, at its lengths
-  for (const auto& result : lengths)
-    for (const auto& series : result.series) {
-      const auto known = std::find_if(growths.begin(), growths.end(), [&](const Growth& one) {
-        return one.kernel == series.kernel && one.pass == series.pass;
-      });
-      const auto place = static_cast<std::size_t>(known - growths.begin());
-      if (known == growths.end()) {
-        growths.push_back({.kernel = series.kernel, .pass = series.pass});
-        times.emplace_back();
-      }
-      auto& timed_at = growths[place].lengths;
-      timed_at.push_back(static_cast<double>(result.setting.n));
-      times[place].push_back(relative_time(series, result));
-      if (timed_at.size() <= lengths_to_fit) continue;
-      timed_at.erase(timed_at.begin());
-      times[place].erase(times[place].begin());
+  for (const auto& length : lengths)
+    for (const auto& series : length.series) {
+      if (any_of(growths,
+                 [&](const Growth& one) { return one.kernel == series.kernel && one.pass == series.pass; }))
+        continue;
+      Growth growth = {.kernel = series.kernel, .pass = series.pass};
+      std::vector<double> times;
+      for (const auto& result : lengths)
+        if (const auto* timed = result.find(series.kernel, series.pass)) {
+          growth.lengths.push_back(static_cast<double>(result.setting.n));
+          times.push_back(relative_time(*timed, result));
+        }
+      if (times.size() < 2) continue;
+      for (auto* numbers : {&growth.lengths, &times})
+        numbers->erase(numbers->begin(), numbers->end() - std::min(std::ssize(*numbers), lengths_to_fit));
+      if (std::ssize(times) == lengths_to_fit) growth.exponent = fitted_exponent(growth.lengths, times);
+      growths.push_back(std::move(growth));
     }
-  for (std::size_t i = 0; i < growths.size(); ++i)
-    if (times[i].size() == lengths_to_fit)
-      growths[i].exponent = fitted_exponent(growths[i].lengths, times[i]);
-  std::erase_if(growths, [](const Growth& one) { return one.lengths.size() < 2; });
   return growths;
 }
 

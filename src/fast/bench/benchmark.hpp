@@ -128,6 +128,10 @@ struct Kernel {
 
   Task task(const Setting& setting) const;
 
+  /// What the lesson efficient calls the attention that it computes there: where a window leaves pairs out it
+  /// is local, or sliding where that ends at the query.
+  std::string variant_at(const Setting& setting) const;
+
   /// Why it cannot run there: "takes no window". Empty where it can.
   std::string unsupported(const Setting& setting) const;
 
@@ -137,11 +141,6 @@ struct Kernel {
   /// Everything that is not to be timed. The passes must not outlive the operands.
   std::function<Passes(Operands<T>&, const Setting&)> prepare{};
 };
-
-/// What the lesson efficient calls the attention that a kernel computes there: where a window leaves pairs
-/// out it is local, or sliding where that ends at the query.
-template <class T>
-std::string variant_of(const Kernel<T>& kernel, const Setting& setting);
 
 /// All kernels that can be timed, from the simplest on: the lessons' attention as whole tensors of xtensor,
 /// then those of the tables of exact, block-sparse and linear attention. Where keys are hidden, the fastest
@@ -157,16 +156,22 @@ struct Effort {
   double shortest = 0.02;  ///< seconds of a measurement; quicker runs are repeated within it
 };
 
+/// The first run of one pass of a kernel.
+struct Trial {
+  double seconds = 0.0;
+  std::optional<double> extra_bytes{};     ///< allocated at one time, at most, besides its operands
+  double error = 0.0;                      ///< against the same attention in float64
+  std::optional<double> relative_error{};  ///< of the output, against full attention
+};
+
 /// The measurements of one pass of a kernel at one length.
 struct Series {
   std::string kernel;
   Pass pass = Pass::forward;
   double operations = 0.0;        ///< useful ones
   std::vector<double> seconds{};  ///< of one run, in each round
-  std::optional<double> extra_bytes{};
-  double error = 0.0;                      ///< against the same attention in float64
-  std::string variant{};                   ///< what the lesson efficient calls it
-  std::optional<double> relative_error{};  ///< against full attention
+  std::string variant{};          ///< what the lesson efficient calls it
+  Trial trial{};                  ///< before the rounds
 
   /// Useful operations a second, in each round.
   std::vector<double> rates() const;
@@ -206,7 +211,7 @@ using Progress = std::function<void(double share, const std::string& next)>;
 /// Instantiated for float and double.
 template <class T>
 Result run_benchmark(const std::vector<Setting>& settings, const std::vector<std::string>& names,
-                     const Effort& effort, const Progress& progress = {});
+                     const Effort& effort, const Progress& progress);
 
 /// All functions of series throw std::invalid_argument for an empty one and, where there are two, for series
 /// of different lengths.
@@ -270,14 +275,6 @@ std::optional<double> relative_error(const Task& task, const Operands<T>& operan
 /// The largest of the errors of the three gradients.
 template <class T>
 double gradient_error(const Task& task, const Operands<T>& operands);
-
-/// The first run of one pass of a kernel.
-struct Trial {
-  double seconds = 0.0;
-  std::optional<double> extra_bytes{};     ///< allocated at one time, at most, besides its operands
-  double error = 0.0;                      ///< output_error, or gradient_error
-  std::optional<double> relative_error{};  ///< likewise
-};
 
 struct Trials {
   Trial forward{};

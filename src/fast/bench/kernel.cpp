@@ -213,12 +213,6 @@ namespace {
 
 using fast::Matrix;
 
-/// All that attention is made of, [head×query×key].
-template <class T>
-struct Steps {
-  Array<T, 3> scores, scaled, masked, weights;
-};
-
 template <class T>
 class XtensorAttention {
  public:
@@ -229,17 +223,16 @@ class XtensorAttention {
         divisor_(std::sqrt(static_cast<T>(setting.d_k))) {}
 
   void forward() {
-    steps_.scores = Array<T, 3>(shape_);
+    scores_ = Array<T, 3>(shape_);
     for (std::size_t head = 0; head < setting_.heads; ++head)
-      fast::multiply(T{1}, of(operands_.query, head), transposed(of(operands_.key, head)),
-                     to(steps_.scores, head));
-    steps_.scaled = steps_.scores / divisor_;
-    if (setting_.hides_keys()) steps_.masked = masked();
-    steps_.weights = setting_.hides_keys() ? steps_.masked : steps_.scaled;
+      fast::multiply(T{1}, of(operands_.query, head), transposed(of(operands_.key, head)), to(scores_, head));
+    scaled_ = scores_ / divisor_;
+    if (setting_.hides_keys()) masked_ = masked();
+    weights_ = setting_.hides_keys() ? masked_ : scaled_;
     for (std::size_t row = 0; row < setting_.heads * setting_.n; ++row)
-      exact::softmax(steps_.weights.data() + row * setting_.n, setting_.n);
+      exact::softmax(weights_.data() + row * setting_.n, setting_.n);
     for (std::size_t head = 0; head < setting_.heads; ++head)
-      fast::multiply(T{1}, of(steps_.weights, head), of(operands_.value, head), to(operands_.output, head));
+      fast::multiply(T{1}, of(weights_, head), of(operands_.value, head), to(operands_.output, head));
   }
 
   void backward() {
@@ -247,14 +240,14 @@ class XtensorAttention {
     operands_.d_value.fill(T{0});
     Array<T, 3> d_weights(shape_);
     for (std::size_t head = 0; head < setting_.heads; ++head) {
-      fast::add_product(transposed(of(steps_.weights, head)), of(operands_.d_output, head),
+      fast::add_product(transposed(of(weights_, head)), of(operands_.d_output, head),
                         to(operands_.d_value, head));
       fast::multiply(T{1}, of(operands_.d_output, head), transposed(of(operands_.value, head)),
                      to(d_weights, head));
     }
-    const Array<T, 2> means = xt::sum(steps_.weights * d_weights, {2});
+    const Array<T, 2> means = xt::sum(weights_ * d_weights, {2});
     const Array<T, 3> d_scaled =
-        steps_.weights * (d_weights - xt::view(means, xt::all(), xt::all(), xt::newaxis()));
+        weights_ * (d_weights - xt::view(means, xt::all(), xt::all(), xt::newaxis()));
     const Array<T, 3> d_scores = d_scaled / divisor_;
     for (std::size_t head = 0; head < setting_.heads; ++head) {
       fast::multiply(T{1}, of(d_scores, head), of(operands_.key, head), to(operands_.d_query, head));
@@ -278,7 +271,7 @@ class XtensorAttention {
 
   /// The scaled scores, −∞ where a key is hidden.
   Array<T, 3> masked() const {
-    auto scores = steps_.scaled;
+    auto scores = scaled_;
     for (std::size_t query = 0; query < setting_.n; ++query) {
       const auto seen = fast::visible_keys(setting_.sizes(), setting_.visible(), 0, query);
       for (std::size_t head = 0; head < setting_.heads; ++head) {
@@ -294,7 +287,7 @@ class XtensorAttention {
   Setting setting_;
   std::array<std::size_t, 3> shape_;
   T divisor_;
-  Steps<T> steps_;
+  Array<T, 3> scores_, scaled_, masked_, weights_;  ///< all that attention is made of, [head×query×key]
 };
 
 /// Strides of √n blocks, which keep about n √n pairs (Child et al. 2019).
@@ -360,10 +353,10 @@ double Kernel<T>::score_bytes(const Setting& setting) const {
 }
 
 template <class T>
-std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
-  const auto own = kernel.task(setting).setting;
-  const bool is_exact = kernel.variant == "full" || kernel.variant == "flash";
-  if (!is_exact || !own.window) return kernel.variant;
+std::string Kernel<T>::variant_at(const Setting& setting) const {
+  const auto own = task(setting).setting;
+  const bool is_exact = variant == "full" || variant == "flash";
+  if (!is_exact || !own.window) return variant;
   return own.causal ? "sliding" : "local";
 }
 
@@ -400,8 +393,6 @@ std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
 
 template struct Kernel<float>;
 template struct Kernel<double>;
-template std::string variant_of(const Kernel<float>&, const Setting&);
-template std::string variant_of(const Kernel<double>&, const Setting&);
 template std::vector<Kernel<float>> kernels(bool);
 template std::vector<Kernel<double>> kernels(bool);
 

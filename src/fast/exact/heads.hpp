@@ -62,11 +62,12 @@ struct Head {
   }
 };
 
+/// Heads are counted through all samples.
 template <class T>
-Head<T> head_of(const Call<T>& call, std::size_t sample, std::size_t index) {
+Head<T> head_of(const Call<T>& call, std::size_t index) {
   const Sizes& sizes = call.sizes;
-  const std::size_t keys = (sample * sizes.kv_heads + index * sizes.kv_heads / sizes.heads) * sizes.n_k;
-  const Head<T> first = {.sample = sample,
+  const std::size_t keys = index / (sizes.heads / sizes.kv_heads) * sizes.n_k;
+  const Head<T> first = {.sample = index / sizes.heads,
                          .query = call.query,
                          .key = from_number(call.key, keys * sizes.d_k),
                          .value = from_number(call.value, keys * sizes.d_v),
@@ -76,7 +77,14 @@ Head<T> head_of(const Call<T>& call, std::size_t sample, std::size_t index) {
                          .d_query = call.d_query,
                          .d_key = from_number(call.d_key, keys * sizes.d_k),
                          .d_value = from_number(call.d_value, keys * sizes.d_v)};
-  return first.from((sample * sizes.heads + index) * sizes.n_q, sizes);
+  return first.from(index * sizes.n_q, sizes);
+}
+
+/// Calls `work(head, part)` for so many parts of every query head, one head after the other.
+template <class T, class Work>
+void for_each_head(const Call<T>& call, std::size_t parts, const Work& work) {
+  for_each_task(call.sizes.samples * call.sizes.heads * parts, call.threads,
+                [&](std::size_t task) { work(head_of(call, task / parts), task % parts); });
 }
 
 /// Calls `work(heads)` once for every key and value head, with the query heads that read it. One thread
@@ -89,7 +97,7 @@ void for_each_group(const Call<T>& call, const Work& work) {
   for_each_task(sizes.samples * sizes.kv_heads, call.threads, [&](std::size_t task) {
     std::vector<Head<T>> heads;
     for (std::size_t member = 0; member < group; ++member)
-      heads.push_back(head_of(call, task / sizes.kv_heads, task % sizes.kv_heads * group + member));
+      heads.push_back(head_of(call, task * group + member));
     for (const auto& head : heads) std::fill_n(head.d_query, sizes.n_q * sizes.d_k, T{0});
     std::fill_n(heads.front().d_key, sizes.n_k * sizes.d_k, T{0});
     std::fill_n(heads.front().d_value, sizes.n_k * sizes.d_v, T{0});

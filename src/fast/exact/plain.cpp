@@ -80,9 +80,8 @@ template <class T>
 void plain_forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
   if (problem.pattern != nullptr) require_fitting(*problem.pattern, sizes);
-  for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
+  for_each_head(problem, 1, [&](const Head<T>& head, std::size_t) {
     std::vector<T> weights(sizes.n_k);
-    const auto head = head_of(problem, task / sizes.heads, task % sizes.heads);
     for (std::size_t query = 0; query < sizes.n_q; ++query) attend(problem, head, query, weights.data());
   });
 }

@@ -60,10 +60,9 @@ void simd_forward(const Call<T>& problem) {
   for (const Range& shared : fast::cut(sizes.n_q, sharing))
     for (const Range& part : fast::cut(shared.size(), panels * kernel.panel_queries))
       blocks.push_back({shared.begin + part.begin, shared.begin + part.end});
-  for_each_task(sizes.samples * sizes.heads * blocks.size(), problem.threads, [&](std::size_t task) {
-    const std::size_t index = task / blocks.size(), last = blocks.size() - 1;
-    attend(kernel, problem, head_of(problem, index / sizes.heads, index % sizes.heads),
-           blocks[last - task % blocks.size()], kernel.tile_scratch + panels * panel_size);
+  for_each_head(problem, blocks.size(), [&](const Head<T>& head, std::size_t part) {
+    attend(kernel, problem, head, blocks[blocks.size() - 1 - part],
+           kernel.tile_scratch + panels * panel_size);
   });
 }
 

@@ -45,9 +45,9 @@ struct Tile {
 
 /// Calls `work(tile)` for all tiles of a block of queries in which something can be seen, in order.
 template <class T, class Work>
-void for_each_tile(const Call<T>& problem, const Tiling& tiling, std::size_t sample, const Range& queries,
+void for_each_tile(const Call<T>& problem, const Tiling& tiling, const Head<T>& head, const Range& queries,
                    const Work& work) {
-  const Range keys = visible_keys(problem.sizes, problem.visible, sample, queries);
+  const Range keys = visible_keys(problem.sizes, problem.visible, head.sample, queries);
   for (std::size_t begin = keys.begin; begin < keys.end; begin += tiling.keys)
     work(Tile{queries, {begin, std::min(begin + tiling.keys, keys.end)}});
 }
@@ -58,9 +58,9 @@ Matrix<T> rows(const T* matrix, const Range& range, std::size_t columns) {
 }
 
 /// The part of a tile's row that its query sees, as positions within the tile.
-Range visible_columns(const Sizes& sizes, const Visibility& visible, std::size_t sample, std::size_t query,
-                      const Range& tile) {
-  const Range keys = fast::common(visible_keys(sizes, visible, sample, query), tile);
+template <class T>
+Range visible_columns(const Call<T>& problem, const Head<T>& head, std::size_t query, const Range& tile) {
+  const Range keys = fast::common(visible_keys(problem.sizes, problem.visible, head.sample, query), tile);
   return {keys.begin - tile.begin, keys.end - tile.begin};
 }
 
@@ -102,21 +102,19 @@ class RunningWeights {
 
 template <class T>
 void attend(const Call<T>& problem, const Tiling& tiling, const Head<T>& head, const Range& queries) {
-  const Sizes& sizes = problem.sizes;
-  const std::size_t d_k = sizes.d_k, d_v = sizes.d_v;
-  std::vector<T> weights(queries.size() * std::min(tiling.keys, sizes.n_k));
+  const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
+  std::vector<T> weights(queries.size() * std::min(tiling.keys, problem.sizes.n_k));
   std::vector<RunningWeights<T>> softmax(queries.size());
   T* const output = head.output + queries.begin * d_v;
   std::fill_n(output, queries.size() * d_v, T{0});
 
-  for_each_tile(problem, tiling, head.sample, queries, [&](const Tile& tile) {
+  for_each_tile(problem, tiling, head, queries, [&](const Tile& tile) {
     const std::size_t length = tile.keys.size();
     multiply(problem.scale, rows(head.query, queries, d_k), transposed(rows(head.key, tile.keys, d_k)),
              weights.data());
     for (std::size_t i = 0; i < queries.size(); ++i)
       softmax[i].add(weights.data() + i * length, length,
-                     visible_columns(sizes, problem.visible, head.sample, queries.begin + i, tile.keys),
-                     output + i * d_v, d_v);
+                     visible_columns(problem, head, queries.begin + i, tile.keys), output + i * d_v, d_v);
     add_product({weights.data(), queries.size(), length}, rows(head.value, tile.keys, d_v), output);
   });
 
@@ -148,7 +146,7 @@ void weigh(const Call<T>& problem, const Head<T>& head, const Tile& tile, Backwa
            buffers.weights.data());
   for (std::size_t i = 0; i < tile.queries.size(); ++i) {
     const std::size_t query = tile.queries.begin + i;
-    const Range visible = visible_columns(problem.sizes, problem.visible, head.sample, query, tile.keys);
+    const Range visible = visible_columns(problem, head, query, tile.keys);
     const T log_sum_exp = head.log_sum_exp[query], sum = buffers.weight_sums[i];
     T* const row = buffers.weights.data() + i * length;
     std::fill(row, row + visible.begin, T{0});
@@ -169,7 +167,7 @@ void sum_weights(const Call<T>& problem, const Head<T>& head, const Range& queri
                                       [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
     return;
   std::vector<T> sums(queries.size());
-  for_each_tile(problem, buffers.tiling, head.sample, queries, [&](const Tile& tile) {
+  for_each_tile(problem, buffers.tiling, head, queries, [&](const Tile& tile) {
     weigh(problem, head, tile, buffers);
     const T* row = buffers.weights.data();
     for (T& sum : sums) {
@@ -218,15 +216,11 @@ void attend_backward(const Call<T>& problem, const Head<T>& head, const Tile& ti
 
 template <Tiling (*tiling_of)(const Sizes&), class T>
 void forward(const Call<T>& problem) {
-  const Sizes& sizes = problem.sizes;
-  const Tiling tiling = tiling_of(sizes);
+  const Tiling tiling = tiling_of(problem.sizes);
   const fast::SingleThreadedBlas single_threaded;
-  const auto blocks = fast::cut(sizes.n_q, tiling.queries);
-  for_each_task(sizes.samples * sizes.heads * blocks.size(), problem.threads, [&](std::size_t task) {
-    const std::size_t index = task / blocks.size();
-    attend(problem, tiling, head_of(problem, index / sizes.heads, index % sizes.heads),
-           blocks[task % blocks.size()]);
-  });
+  const auto blocks = fast::cut(problem.sizes.n_q, tiling.queries);
+  for_each_head(problem, blocks.size(),
+                [&](const Head<T>& head, std::size_t part) { attend(problem, tiling, head, blocks[part]); });
 }
 
 template <Tiling (*tiling_of)(const Sizes&), class T>
@@ -238,7 +232,7 @@ void backward(const Call<T>& problem) {
     for (const auto& head : heads)
       for (const Range& queries : fast::cut(problem.sizes.n_q, tiling.queries)) {
         sum_weights(problem, head, queries, buffers);
-        for_each_tile(problem, tiling, head.sample, queries,
+        for_each_tile(problem, tiling, head, queries,
                       [&](const Tile& tile) { attend_backward(problem, head, tile, buffers); });
       }
   });

@@ -43,42 +43,22 @@ ATTN_INLINE void accumulate(simd::Vector<T, Arch> (&sums)[Rows][Vectors], const 
   simd::accumulate<Alignment>(sums, panel, width, scalars, count);
 }
 
-/// Writes `map` of columns that fill registers.
-template <std::size_t Vectors, class T, class Arch, class Map>
-ATTN_INLINE void map_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
-  using Vector = simd::Vector<T, Arch>;
-  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width)
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v)
-      map(Vector::load_unaligned(from.data + v * Vector::size)).store_aligned(to + v * Vector::size);
-}
-
-/// Writes `map` of the remaining columns, fewer than fill a register, and zeros up to the end of a row.
-template <class T, class Arch, class Map>
-ATTN_INLINE void map_last_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width,
-                                  std::size_t padded) {
-  using Vector = simd::Vector<T, Arch>;
-  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width) {
-    alignas(64) T numbers[Vector::size] = {};
-    std::copy_n(from.data, from.columns, numbers);
-    map(Vector::load_aligned(numbers)).store_aligned(numbers);
-    std::copy_n(numbers, from.columns, to);
-    std::fill(to + from.columns, to + padded, T{0});
-  }
-}
-
 /// Writes `map` of the rows into aligned rows of `width` numbers, of which the last ones are 0.
 template <class T, class Arch, class Map>
 ATTN_INLINE void map_rows(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
-  constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  const std::size_t whole = from.columns / lanes * lanes;
-  simd::for_each_panel<T, Arch>(whole, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
-    map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
-                                    to + column, width);
-  });
-  if (whole < width)
-    map_last_columns<T, Arch>(map, {from.data + whole, from.stride, from.rows, from.columns - whole},
-                              to + whole, width, width - whole);
+  using Vector = simd::Vector<T, Arch>;
+  const std::size_t whole = from.columns / Vector::size * Vector::size, rest = from.columns - whole;
+  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width) {
+#pragma GCC unroll 4
+    for (std::size_t c = 0; c < whole; c += Vector::size)
+      map(Vector::load_unaligned(from.data + c)).store_aligned(to + c);
+    if (whole == width) continue;
+    alignas(64) T numbers[Vector::size] = {};
+    std::copy_n(from.data + whole, rest, numbers);
+    map(Vector::load_aligned(numbers)).store_aligned(numbers);
+    std::copy_n(numbers, rest, to + whole);
+    std::fill(to + from.columns, to + width, T{0});
+  }
 }
 
 /// Adjacent positions, few enough that their numbers stay in the nearest caches. A chunk computes the matrix

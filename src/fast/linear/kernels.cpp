@@ -133,8 +133,7 @@ class SegmentedCall {
 
   /// A query head that reads a pair's keys.
   exact::Head<T> head_of_pair(std::size_t pair, std::size_t member) const {
-    const std::size_t first = pair % sizes_.kv_heads * (sizes_.heads / sizes_.kv_heads);
-    return exact::head_of(problem_, pair / sizes_.kv_heads, first + member);
+    return exact::head_of(problem_, pair * (sizes_.heads / sizes_.kv_heads) + member);
   }
 
   /// Without padding.
@@ -167,65 +166,39 @@ void simd_forward(const Call<T>& problem) {
   SegmentedCall<T>(problem).run();
 }
 
-template <class T>
-T feature(bool is_feature, T x) {
-  if (is_feature) return x;
-  return x > T{0} ? x + T{1} : std::exp(x);
-}
-
-/// S and z of the keys so far. Each token reads or writes all of S, for two operations a number.
-template <class T>
-class State {
- public:
-  State(bool are_features, std::size_t d_k, std::size_t d_v)
-      : are_features_(are_features), d_k_(d_k), d_v_(d_v), S_(d_k * d_v), z_(d_k) {}
-
-  void add(const T* key, const T* value) {
-    for (std::size_t a = 0; a < d_k_; ++a) {
-      const T phi_k = feature(are_features_, key[a]);
-      for (std::size_t b = 0; b < d_v_; ++b) S_[a * d_v_ + b] += phi_k * value[b];
-      z_[a] += phi_k;
-    }
-  }
-
-  void read(const T* query, T* output) const {
-    std::fill_n(output, d_v_, T{0});
-    T sum = 0;
-    for (std::size_t a = 0; a < d_k_; ++a) {
-      const T phi_q = feature(are_features_, query[a]);
-      for (std::size_t b = 0; b < d_v_; ++b) output[b] += phi_q * S_[a * d_v_ + b];
-      sum += phi_q * z_[a];
-    }
-    if (sum == T{0}) return;
-    for (std::size_t b = 0; b < d_v_; ++b) output[b] /= sum;
-  }
-
- private:
-  bool are_features_;
-  std::size_t d_k_, d_v_;
-  std::vector<T> S_;  ///< [d_k×d_v] Σ φ(k) vᵀ
-  std::vector<T> z_;  ///< [d_k] Σ φ(k)
-};
-
+/// Kernel 1. A key is added to the state, S and z, and a query reads that: after all keys, or, if causal,
+/// after its own. Each token reads or writes all of S, for two operations a number.
 template <class T>
 void attend(const Call<T>& problem, const exact::Head<T>& head) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
-  State<T> state(problem.are_features, d_k, d_v);
+  std::vector<T> S(d_k * d_v), z(d_k);
+  const auto feature = [&](T x) {
+    if (problem.are_features) return x;
+    return x > T{0} ? x + T{1} : std::exp(x);
+  };
   std::size_t added = 0;
   for (std::size_t i = 0; i < problem.sizes.n_q; ++i) {
     for (; added < visible_keys(problem.sizes, problem.visible, head.sample, i).end; ++added)
-      state.add(head.key + added * d_k, head.value + added * d_v);
-    state.read(head.query + i * d_k, head.output + i * d_v);
+      for (std::size_t a = 0; a < d_k; ++a) {
+        const T phi_k = feature(head.key[added * d_k + a]);
+        for (std::size_t b = 0; b < d_v; ++b) S[a * d_v + b] += phi_k * head.value[added * d_v + b];
+        z[a] += phi_k;
+      }
+    T *output = head.output + i * d_v, sum = 0;
+    std::fill_n(output, d_v, T{0});
+    for (std::size_t a = 0; a < d_k; ++a) {
+      const T phi_q = feature(head.query[i * d_k + a]);
+      for (std::size_t b = 0; b < d_v; ++b) output[b] += phi_q * S[a * d_v + b];
+      sum += phi_q * z[a];
+    }
+    if (sum == T{0}) continue;
+    for (std::size_t b = 0; b < d_v; ++b) output[b] /= sum;
   }
 }
 
-/// A key is added to S and z, and a query reads them: after all keys, or, if causal, after its own.
 template <class T>
 void plain_forward(const Call<T>& problem) {
-  const Sizes& sizes = problem.sizes;
-  for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
-    attend(problem, exact::head_of(problem, task / sizes.heads, task % sizes.heads));
-  });
+  exact::for_each_head(problem, 1, [&](const exact::Head<T>& head, std::size_t) { attend(problem, head); });
 }
 
 }  // namespace

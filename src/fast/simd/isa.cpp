@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 
 namespace attn::simd {
 
@@ -53,7 +52,7 @@ Isa isa_in_use() {
 void use(Isa isa) {
   std::vector<std::string_view> available;
   for (const Isa one : available_isas()) available.push_back(name_of(one));
-  if (std::find(available.begin(), available.end(), name_of(isa)) == available.end())
+  if (!contains(available_isas(), isa))
     throw Error(fmt::format("this processor has no instruction set {}; valid: {}", name_of(isa),
                             fmt::join(available, ", ")));
   chosen() = isa;

@@ -45,16 +45,12 @@ ATTN_INLINE Vector<T, Arch> multiply_add(Vector<T, Arch> x, Vector<T, Arch> y, V
 
 #if XSIMD_WITH_AVX512F
 // xsimd 8 multiplies and adds here.
-template <Avx512 Arch>
-ATTN_INLINE Vector<float, Arch> multiply_add(Vector<float, Arch> x, Vector<float, Arch> y,
-                                             Vector<float, Arch> z) {
-  return _mm512_fmadd_ps(x, y, z);
-}
-
-template <Avx512 Arch>
-ATTN_INLINE Vector<double, Arch> multiply_add(Vector<double, Arch> x, Vector<double, Arch> y,
-                                              Vector<double, Arch> z) {
-  return _mm512_fmadd_pd(x, y, z);
+template <class T, Avx512 Arch>
+ATTN_INLINE Vector<T, Arch> multiply_add(Vector<T, Arch> x, Vector<T, Arch> y, Vector<T, Arch> z) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return _mm512_fmadd_ps(x, y, z);
+  else
+    return _mm512_fmadd_pd(x, y, z);
 }
 #endif
 

@@ -7,12 +7,11 @@ namespace attn::train {
 
 WeightTable weights_of(const AboutSizes& sizes) {
   WeightTable table;
-  constexpr std::size_t code = std::tuple_size_v<decltype(AboutExample::Word::code)>;
-  table.add("embedding", sizes.features + code, sizes.first.d_model);
+  table.add("embedding", sizes.features + AboutExample::code_size, sizes.first.d_model);
   add_layer(table, layer_name(0), sizes.first);
   add_layer(table, layer_name(1), sizes.second);
   table.add("output/W_Q", sizes.second.d_model, sizes.d_name);
-  table.add("output/W_K", code, sizes.d_name);
+  table.add("output/W_K", AboutExample::code_size, sizes.d_name);
   return table;
 }
 
@@ -38,9 +37,8 @@ AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes&
   Lengths lengths;
   for (const auto* example : examples) lengths.push_back(example->words.size());
   const std::size_t positions = *std::max_element(lengths.begin(), lengths.end()), batch = examples.size();
-  constexpr std::size_t code = std::tuple_size_v<decltype(AboutExample::Word::code)>;
-  const auto features = tape.constant(batch * positions, sizes.features + code);
-  const auto codes = tape.constant(batch * positions, code);
+  const auto features = tape.constant(batch * positions, sizes.features + AboutExample::code_size);
+  const auto codes = tape.constant(batch * positions, AboutExample::code_size);
   std::fill_n(features.value, features.size(), 0.0F);
   std::fill_n(codes.value, codes.size(), 0.0F);
   for (std::size_t sample = 0; sample < batch; ++sample)
@@ -49,27 +47,22 @@ AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes&
       float* row = features.value + (sample * positions + position) * features.columns;
       for (const auto& [feature, share] : word.features) row[feature] = share;
       std::copy(word.code.begin(), word.code.end(), row + sizes.features);
-      std::copy(word.code.begin(), word.code.end(), codes.value + (sample * positions + position) * code);
+      std::copy(word.code.begin(), word.code.end(),
+                codes.value + (sample * positions + position) * codes.columns);
     }
   Sublayers<float> sublayers(tape, weights, 0, nullptr);
   auto second = sizes.second;
   second.is_causal = is_causal;
-  const auto x = linear(tape, features, weights("embedding"));
+  const auto x = tape.linear(features, weights("embedding"));
   const auto below = sublayers.block(x, layer_name(0), sizes.first, lengths),
              above = sublayers.block(below.output, layer_name(1), second, lengths);
-  const auto query = linear(tape, above.output, weights("output/W_Q"));
-  const auto key = linear(tape, codes, weights("output/W_K"));
-  const auto named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
+  const auto query = tape.linear(above.output, weights("output/W_Q"));
+  const auto key = tape.linear(codes, weights("output/W_K"));
+  const auto named = tape.attend(query, key, key, {batch, positions, positions, 1}, lengths).weights;
   return {above.attended, named, {batch, positions, positions, second.heads, is_causal}};
 }
 
 namespace {
-
-/// A word whose answer comes later is about itself.
-std::vector<std::size_t> without_later(std::vector<std::size_t> about) {
-  for (std::size_t query = 0; query < about.size(); ++query) about[query] = std::min(about[query], query);
-  return about;
-}
 
 /// Where head 0 is to look, one row for each query: 0.75 at the word that it is about, 0.1 at itself, or
 /// where it is about itself at the words that are about it, and 0.15 at all that it sees.
@@ -104,7 +97,9 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> given) {
     const auto result = run(tape, weights, sizes, examples, is_causal);
     std::vector<Look<float>> named, looks;
     for (std::size_t sample = 0; sample < examples.size(); ++sample) {
-      const auto about = is_causal ? without_later(examples[sample]->about) : examples[sample]->about;
+      auto about = examples[sample]->about;
+      for (std::size_t query = 0; is_causal && query < about.size(); ++query)
+        about[query] = std::min(about[query], query);  // where the answer comes later the word itself
       const auto shares = shares_of(about, is_causal);
       for (std::size_t query = 0; query < about.size(); ++query) {
         const std::size_t row = sample * result.sizes.queries + query;
@@ -114,8 +109,8 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> given) {
       }
     }
     const HeadSizes of_names = {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1};
-    return add(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
-               loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
+    return tape.add(tape.loss_of_looks(result.named, of_names, 0, named, scale),
+                    tape.loss_of_looks(result.second.weights, result.sizes, 0, looks, scale), of_looks);
   };
   return trained;
 }

@@ -28,9 +28,10 @@ WeightTable weights_of(const AboutSizes& sizes);
 
 /// A sentence as numbers.
 struct AboutExample {
+  static constexpr std::size_t code_size = 16;
   struct Word {
     std::vector<std::pair<std::size_t, float>> features;  ///< number of the feature, share
-    std::array<float, 16> code;
+    std::array<float, code_size> code;
   };
   std::vector<Word> words;
   std::vector<std::size_t> about;  ///< the word that each is about; itself where it is about none

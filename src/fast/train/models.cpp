@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 
 namespace attn::train {
 
@@ -106,16 +107,15 @@ TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const Transforme
                       const Rows& rows, double dropout_probability, Random* random) {
   Sublayers<T> sublayers(tape, weights, dropout_probability, random);
   TransformerRun<T> result;
-  result.sizes = {rows.lengths.size(), rows.positions(), rows.positions(), sizes.heads, sizes.is_causal};
   auto x = sublayers.words("embedding", rows, sizes.positions);
   for (std::size_t layer = 0; layer < sizes.layers; ++layer) {
     const auto block = sublayers.block(x, layer_name(layer), sizes, rows.lengths);
     result.attended.push_back(block.attended);
     x = block.output;
   }
-  const auto read = sizes.is_of_sentence ? mean_rows(tape, x, rows.lengths) : x;
-  result.logits = sizes.has_output_bias ? linear(tape, read, weights("output/W"), {weights("output/b")})
-                                        : linear(tape, read, weights("output/W"));
+  const auto read = sizes.is_of_sentence ? tape.mean_rows(x, rows.lengths) : x;
+  result.logits = sizes.has_output_bias ? tape.linear(read, weights("output/W"), {weights("output/b")})
+                                        : tape.linear(read, weights("output/W"));
   return result;
 }
 
@@ -129,9 +129,8 @@ Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)
 }
 
 int Vocabulary::id(const std::string& word) const {
-  const auto found = ids_.find(word);
-  if (found == ids_.end()) throw std::logic_error("the vocabulary has no word " + word);
-  return found->second;
+  if (const auto* id = value_in(ids_, word)) return *id;
+  throw std::logic_error("the vocabulary has no word " + word);
 }
 
 std::vector<int> Vocabulary::ids(const std::vector<std::string>& words) const {
@@ -161,7 +160,7 @@ Examples examples_of(const TransformerSizes& sizes, std::vector<Labelled> labell
       targets.push_back(all[number].targets);
     }
     const auto result = run(tape, weights, sizes, rows_by_sample(inputs), dropout, random);
-    return cross_entropy(tape, result.logits, rows_by_sample(targets).ids, scale);
+    return tape.cross_entropy(result.logits, rows_by_sample(targets).ids, scale);
   };
   return examples;
 }

@@ -80,7 +80,8 @@ std::string layer_name(std::size_t layer);
 void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
                bool has_memory = false);
 
-/// What the cross-attention of a decoder reads, filled up by sample.
+/// What the keys of an attention are made of, filled up by sample: for a decoder's cross-attention what its
+/// encoder has made of the source.
 template <class T>
 struct Memory {
   Variable<T> rows;
@@ -100,15 +101,15 @@ class Sublayers {
   Sublayers(Tape<T>& tape, const Weights<T>& weights, double dropout_probability, Random* random)
       : tape_(tape), weights_(weights), probability_(dropout_probability), random_(random) {}
 
-  Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
+  Variable<T> drop(const Variable<T>& x) { return tape_.dropout(x, probability_, random_); }
 
   /// The rows of the table for the words, with their positions added where those are sinusoidal, or learned
   /// in the table `positions`.
   Variable<T> words(const std::string& table, const Rows& rows, Positions positions) {
-    const auto found = embed(tape_, weights_(table), rows.ids);
-    if (positions == Positions::sinusoidal) return drop(add(tape_, found, sinusoids(rows, found.columns)));
+    const auto found = tape_.embed(weights_(table), rows.ids);
+    if (positions == Positions::sinusoidal) return drop(tape_.add(found, sinusoids(rows, found.columns)));
     if (positions == Positions::learned)
-      return drop(add(tape_, found, embed(tape_, weights_("positions"), rows.position_ids())));
+      return drop(tape_.add(found, tape_.embed(weights_("positions"), rows.position_ids())));
     return drop(found);
   }
 
@@ -116,19 +117,14 @@ class Sublayers {
   /// Rotary positions turn queries and keys.
   Attended<T> attention(const Variable<T>& x, const Variable<T>& memory, const std::string& group,
                         const HeadSizes& sizes, const Lengths& key_lengths, Positions positions) {
-    auto Q = linear(tape_, x, weights_(group + "/W_Q"));
-    auto K = linear(tape_, memory, weights_(group + "/W_K"));
-    const auto V = linear(tape_, memory, weights_(group + "/W_V"));
+    auto Q = tape_.linear(x, weights_(group + "/W_Q"));
+    auto K = tape_.linear(memory, weights_(group + "/W_K"));
+    const auto V = tape_.linear(memory, weights_(group + "/W_V"));
     if (positions == Positions::rotary) {
-      Q = rotate(tape_, Q, sizes.queries, sizes.heads);
-      K = rotate(tape_, K, sizes.keys, sizes.heads);
+      Q = tape_.rotate(Q, sizes.queries, sizes.heads);
+      K = tape_.rotate(K, sizes.keys, sizes.heads);
     }
-    return attend(tape_, Q, K, V, sizes, key_lengths);
-  }
-
-  /// attended W_O with the W_O of GROUP.
-  Variable<T> mixed(const Attended<T>& attended, const std::string& group) {
-    return linear(tape_, attended.output, weights_(group + "/W_O"));
+    return tape_.attend(Q, K, V, sizes, key_lengths);
   }
 
   /// The block LAYER of the lesson `transformer-block`, with the norm after each residual; with a memory that
@@ -139,23 +135,23 @@ class Sublayers {
     LayerRun<T> run;
     run.output = x;
     const auto add_found = [&](const Variable<T>& found, const std::string& norm) {
-      run.output = add(tape_, run.output, drop(found));
+      run.output = tape_.add(run.output, drop(found));
       if (sizes.has_norm)
-        run.output = layer_norm(tape_, run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
+        run.output = tape_.layer_norm(run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
     };
-    const HeadSizes heads = {batch, n, n, sizes.heads, sizes.is_causal};
-    run.attended = attention(x, x, layer + "attention", heads, lengths, sizes.positions);
-    add_found(mixed(run.attended, layer + "attention"), layer + "norm_1");
-    if (memory) {
-      const HeadSizes across = {batch, n, memory->rows.rows / batch, sizes.heads};
-      run.cross =
-          attention(run.output, memory->rows, layer + "cross", across, memory->lengths, Positions::none);
-      add_found(mixed(run.cross, layer + "cross"), layer + "norm_cross");
-    }
+    const auto attend_to = [&](const Memory<T>& keys, const std::string& group, const char* norm,
+                               bool is_causal, Positions positions) {
+      const HeadSizes heads = {batch, n, keys.rows.rows / batch, sizes.heads, is_causal};
+      const auto attended = attention(run.output, keys.rows, group, heads, keys.lengths, positions);
+      add_found(tape_.linear(attended.output, weights_(group + "/W_O")), layer + norm);
+      return attended;
+    };
+    run.attended = attend_to({x, lengths}, layer + "attention", "norm_1", sizes.is_causal, sizes.positions);
+    if (memory) run.cross = attend_to(*memory, layer + "cross", "norm_cross", false, Positions::none);
     if (sizes.d_ff == 0) return run;
     const auto hidden =
-        relu(tape_, linear(tape_, run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
-    add_found(linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")}), layer + "norm_2");
+        tape_.relu(tape_.linear(run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
+    add_found(tape_.linear(hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")}), layer + "norm_2");
     return run;
   }
 
@@ -187,7 +183,6 @@ template <class T>
 struct TransformerRun {
   Variable<T> logits;                 ///< [batch·positions × classes] or [batch × classes]
   std::vector<Attended<T>> attended;  ///< of each layer
-  HeadSizes sizes;
 };
 
 /// Dropout acts on the input and on what each sublayer adds.
@@ -220,8 +215,6 @@ struct EncoderDecoderSizes {
   int mark() const { return static_cast<int>(target_words); }
 };
 
-WeightTable weights_of(const EncoderDecoderSizes& sizes);
-
 /// A transformer of an encoder and a decoder (Vaswani et al. 2017): blocks of the lesson `transformer-block`,
 /// those of the decoder with cross-attention.
 struct TransformerTranslatorSizes {
@@ -233,23 +226,21 @@ struct TransformerTranslatorSizes {
   int mark() const { return static_cast<int>(target_words); }  ///< as above
 };
 
-/// Ids: source/embedding, target/embedding, encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias,
-/// decoder/layer=1/attention/W_Q, …, decoder/layer=1/cross/W_Q, …, output/W, output/b. Throws
-/// std::invalid_argument for learned positions, which would bound the sentences.
-WeightTable weights_of(const TransformerTranslatorSizes& sizes);
-
-/// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
-/// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
-/// Instantiated for both kinds of sizes.
-template <class T, class Sizes>
-Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
-                             const Sequences& sources, const Sequences& targets, T scale,
-                             double dropout_probability, Random* random);
-
 /// A model that reads a sentence and writes another one, whatever it is made of.
 using TranslatorSizes = std::variant<EncoderDecoderSizes, TransformerTranslatorSizes>;
 
+/// Ids of two LSTMs: those of the lesson `seq2seq`. Ids of a transformer: source/embedding, target/embedding,
+/// encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias, decoder/layer=1/attention/W_Q, …,
+/// decoder/layer=1/cross/W_Q, …, output/W, output/b. Throws std::invalid_argument for learned positions,
+/// which would bound the sentences.
 WeightTable weights_of(const TranslatorSizes& sizes);
+
+/// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
+/// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
+template <class T>
+Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const TranslatorSizes& sizes,
+                             const Sequences& sources, const Sequences& targets, T scale,
+                             double dropout_probability, Random* random);
 
 /// What the model is, beside its weights: "heads" "2".
 std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes);

@@ -22,29 +22,28 @@ double Settings::rate_at(std::size_t step) const {
 }
 
 template <class T>
-double Adam<T>::step(T* weights, const T* gradients) {
+double Adam<T>::step(const Settings& settings, T* weights, const T* gradients) {
   constexpr double first_decay = 0.9, second_decay = 0.999;
-  auto& [step, first, second] = state_;
-  ++step;
+  ++steps_done;
   const double norm = std::sqrt(static_cast<double>(loops<T>().dot(first.size(), gradients, gradients)));
-  const auto t = static_cast<double>(step);
+  const auto t = static_cast<double>(steps_done);
   const double correction = std::sqrt(1 - std::pow(second_decay, t)) / (1 - std::pow(first_decay, t));
-  const double rate = settings_.rate_at(step), largest = settings_.largest_norm;
+  const double rate = settings.rate_at(steps_done), largest = settings.largest_norm;
   const AdamStep<T> adam = {.rate = static_cast<T>(rate * correction),
                             .first_decay = static_cast<T>(first_decay),
                             .second_decay = static_cast<T>(second_decay),
                             .epsilon = static_cast<T>(1e-8),
                             .gradient_scale = static_cast<T>(norm > largest ? largest / norm : 1.0)};
-  if (settings_.weight_decay > 0) {
-    const auto kept = static_cast<T>(1 - rate * settings_.weight_decay);
+  if (settings.weight_decay > 0) {
+    const auto kept = static_cast<T>(1 - rate * settings.weight_decay);
     for (std::size_t i = 0; i < first.size(); ++i) weights[i] *= kept;
   }
   loops<T>().adam(first.size(), adam, gradients, first.data(), second.data(), weights);
   return norm;
 }
 
-template class Adam<float>;
-template class Adam<double>;
+template struct Adam<float>;
+template struct Adam<double>;
 
 namespace {
 
@@ -64,14 +63,6 @@ double deviation(const WeightShape& shape, double of_tables) {
     return shape.name.ends_with("/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
   const bool is_transposed = shape.name.ends_with("/W_ih") || shape.name.ends_with("/W_hh");
   return 1 / std::sqrt(static_cast<double>(is_transposed ? shape.columns : shape.rows));
-}
-
-/// The examples of a batch that a thread gets: every so many, so that each has long and short ones.
-std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_t thread,
-                               std::size_t threads) {
-  std::vector<std::size_t> its;
-  for (std::size_t i = thread; i < batch.size(); i += threads) its.push_back(batch[i]);
-  return its;
 }
 
 }  // namespace
@@ -111,8 +102,8 @@ Trainer::Trainer(const WeightTable& table, const Examples& examples, Settings se
     : table_(table),
       examples_(examples),
       settings_(settings),
-      values_(table.numbers()),
-      adam_(table.numbers(), settings),
+      state_{std::vector<float>(table.numbers()),
+             {0, std::vector<float>(table.numbers()), std::vector<float>(table.numbers())}},
       batches_(examples, settings.batch, settings.seed) {
   for (int thread = 0; thread < settings.threads; ++thread) {
     gradients_.emplace_back(table.numbers());
@@ -124,7 +115,7 @@ Trainer::Trainer(const WeightTable& table, const Examples& examples, Settings se
 void Trainer::draw_weights() {
   Generator generator(settings_.seed, drawing_weights);
   for (const auto& shape : table_.shapes()) {
-    float* weight = values_.data() + shape.offset;
+    float* weight = state_.values.data() + shape.offset;
     if (shape.name.ends_with("/gain")) {
       std::fill_n(weight, shape.size(), 1.0F);
     } else if (shape.name.ends_with("/b_ih")) {
@@ -140,7 +131,7 @@ StepReport Trainer::step() {
   const auto batch = batches_.next();
   const std::size_t threads = gradients_.size(), predictions = count_predictions(examples_, batch);
   const float scale = 1.0F / static_cast<float>(std::max<std::size_t>(predictions, 1));
-  const auto step_number = static_cast<std::uint32_t>(adam_.steps_done());
+  const auto step_number = static_cast<std::uint32_t>(steps_done());
   std::vector<double> losses(threads);
   for_each_task(threads, settings_.threads, [&](std::size_t thread) {
     const simd::FlushDenormals flush;
@@ -149,23 +140,24 @@ StepReport Trainer::step() {
     auto& tape = *tapes_[thread];
     tape.clear();
     std::fill(gradients_[thread].begin(), gradients_[thread].end(), 0.0F);
-    const auto dealt = share(batch, thread, threads);
+    std::vector<std::size_t> dealt;  // every so many, so that each thread has long and short ones
+    for (std::size_t i = thread; i < batch.size(); i += threads) dealt.push_back(batch[i]);
     if (dealt.empty()) return;
-    const auto loss = examples_.loss(tape, {&table_, values_.data(), gradients_[thread].data()}, dealt, scale,
-                                     settings_.dropout, &random);
+    const auto loss = examples_.loss(tape, {&table_, state_.values.data(), gradients_[thread].data()}, dealt,
+                                     scale, settings_.dropout, &random);
     tape.backward(loss);
     losses[thread] = static_cast<double>(*loss.value);
   });
   for (std::size_t thread = 1; thread < threads; ++thread)
-    loops<float>().add_scaled(values_.size(), 1.0F, gradients_[thread].data(), gradients_.front().data());
-  const double norm = adam_.step(values_.data(), gradients_.front().data());
-  return {adam_.steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), norm, predictions};
+    loops<float>().add_scaled(state_.values.size(), 1.0F, gradients_[thread].data(),
+                              gradients_.front().data());
+  const double norm = state_.adam.step(settings_, state_.values.data(), gradients_.front().data());
+  return {steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), norm, predictions};
 }
 
 void Trainer::restore(State state) {
-  values_ = std::move(state.values);
-  adam_.restore(std::move(state.adam));
-  for (std::size_t i = 0; i < adam_.steps_done(); ++i) batches_.next();
+  state_ = std::move(state);
+  for (std::size_t i = 0; i < steps_done(); ++i) batches_.next();
 }
 
 double mean_loss(const Examples& examples, const Weights<float>& weights) {

@@ -33,31 +33,16 @@ struct Settings {
 /// Adam (Kingma & Ba 2015) with gradients clipped by their common norm (Pascanu et al. 2013), and
 /// with weight decay apart from the gradients (Loshchilov & Hutter 2019).
 template <class T>
-class Adam {
- public:
-  Adam(std::size_t numbers, const Settings& settings)
-      : settings_(settings), state_{0, std::vector<T>(numbers), std::vector<T>(numbers)} {}
+struct Adam {
+  std::size_t steps_done = 0;
+  std::vector<T> first, second;  ///< running means of the gradient and of its square
 
   /// One step of all weights; `gradients` are those of the loss. Returns their norm before clipping.
-  double step(T* weights, const T* gradients);
-
-  std::size_t steps_done() const { return state_.step; }
-
-  /// The state, for a training that goes on later.
-  struct State {
-    std::size_t step;
-    std::vector<T> first, second;  ///< running means of the gradient and of its square
-  };
-  const State& state() const { return state_; }
-  void restore(State state) { state_ = std::move(state); }
-
- private:
-  Settings settings_;
-  State state_;
+  double step(const Settings& settings, T* weights, const T* gradients);
 };
 
-extern template class Adam<float>;
-extern template class Adam<double>;
+extern template struct Adam<float>;
+extern template struct Adam<double>;
 
 /// How many of what was looked at are right.
 struct Share {
@@ -120,17 +105,17 @@ class Trainer {
 
   StepReport step();
 
-  std::size_t steps_done() const { return adam_.steps_done(); }
+  std::size_t steps_done() const { return state_.adam.steps_done; }
   bool is_done() const { return steps_done() >= settings_.steps; }
-  const std::vector<float>& values() const { return values_; }
-  Weights<float> weights() { return {&table_, values_.data(), nullptr}; }
+  const std::vector<float>& values() const { return state_.values; }
+  Weights<float> weights() { return {&table_, state_.values.data(), nullptr}; }
 
   /// Everything that the steps to come depend on.
   struct State {
     std::vector<float> values;
-    Adam<float>::State adam;
+    Adam<float> adam;
   };
-  State state() const { return {values_, adam_.state()}; }
+  const State& state() const { return state_; }
 
   /// Goes on where a training with the same settings stood.
   void restore(State state);
@@ -141,10 +126,9 @@ class Trainer {
   WeightTable table_;
   const Examples& examples_;
   Settings settings_;
-  std::vector<float> values_;
+  State state_;
   std::vector<std::vector<float>> gradients_;  ///< of each thread
   std::vector<std::unique_ptr<Tape<float>>> tapes_;
-  Adam<float> adam_;
   Batches batches_;
 };
 

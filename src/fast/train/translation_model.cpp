@@ -20,17 +20,7 @@ void add_lstm(WeightTable& table, const std::string& name, std::size_t inputs, s
   table.add_vector(name + "/b_hh", 4 * hidden);
 }
 
-std::string block_name(const char* part, std::size_t layer) {
-  return part + ("/layer=" + std::to_string(layer + 1)) + "/";
-}
-
-}  // namespace
-
-std::string name_of(DecoderAttention attention) {
-  return names_of_attention[static_cast<std::size_t>(attention)];
-}
-
-WeightTable weights_of(const EncoderDecoderSizes& sizes) {
+WeightTable weights_of_network(const EncoderDecoderSizes& sizes) {
   WeightTable table;
   const std::size_t width = sizes.width(), written = sizes.target_words + 1;
   table.add("source/embedding", sizes.source_words, sizes.d_model);
@@ -52,26 +42,20 @@ WeightTable weights_of(const EncoderDecoderSizes& sizes) {
   return table;
 }
 
-WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
+WeightTable weights_of_network(const TransformerTranslatorSizes& sizes) {
   const auto& blocks = sizes.blocks;
   if (blocks.positions == Positions::learned)
     throw std::invalid_argument("[weights_of] a transformer that translates has no table of positions");
   WeightTable table;
   table.add("source/embedding", sizes.source_words, blocks.d_model);
   table.add("target/embedding", sizes.target_words + 1, blocks.d_model);
-  for (const auto* part : {"encoder", "decoder"})
+  for (const std::string part : {"encoder/", "decoder/"})
     for (std::size_t layer = 0; layer < blocks.layers; ++layer)
-      add_layer(table, block_name(part, layer), blocks, part == std::string("decoder"));
+      add_layer(table, part + layer_name(layer), blocks, part == "decoder/");
   table.add("output/W", blocks.d_model, sizes.target_words + 1);
   table.add_vector("output/b", sizes.target_words + 1);
   return table;
 }
-
-WeightTable weights_of(const TranslatorSizes& sizes) {
-  return std::visit([](const auto& one) { return weights_of(one); }, sizes);
-}
-
-namespace {
 
 template <class T, class Sizes>
 class Network;
@@ -95,14 +79,14 @@ class Network<T, EncoderDecoderSizes> {
     const std::size_t batch = source.lengths.size(), last = (source.positions() - 1) * batch;
     const auto x = sublayers_.words("source/embedding", source, Positions::none);
     const LstmState<T> nothing = {zeros(batch), zeros(batch)};
-    const auto forward = train::lstm(tape_, x, nothing, lstm("encoder"), source.lengths, Direction::forwards);
+    const auto forward = tape_.lstm(x, nothing, lstm("encoder"), source.lengths, Direction::forwards);
     const auto reverse =
-        train::lstm(tape_, x, nothing, lstm("encoder/reverse"), source.lengths, Direction::backwards);
+        tape_.lstm(x, nothing, lstm("encoder/reverse"), source.lengths, Direction::backwards);
     lengths_ = source.lengths;
-    states_ = concatenate<T>(tape_, {forward.h, reverse.h});
-    state_ = {concatenate<T>(tape_, {forward.h.slice(last, batch), reverse.h.slice(0, batch)}),
-              concatenate<T>(tape_, {forward.c.slice(last, batch), reverse.c.slice(0, batch)})};
-    if (reads_context(sizes_)) keys_ = linear(tape_, states_, weights_("attention/W_k"));
+    states_ = tape_.concatenate({forward.h, reverse.h});
+    state_ = {tape_.concatenate({forward.h.slice(last, batch), reverse.h.slice(0, batch)}),
+              tape_.concatenate({forward.c.slice(last, batch), reverse.c.slice(0, batch)})};
+    if (reads_context(sizes_)) keys_ = tape_.linear(states_, weights_("attention/W_k"));
   }
 
   /// Reads these words, one after the other.
@@ -121,13 +105,13 @@ class Network<T, EncoderDecoderSizes> {
       parts.push_back(reads_context(sizes_) ? std::vector{step.h, step.context}
                       : heads() == 0        ? std::vector{step.h}
                                             : std::vector{step.context, step.h});
-    auto shown = block(tape_, parts);
+    auto shown = tape_.block(parts);
     if (sizes_.attention == DecoderAttention::luong_general)
-      shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
+      shown = tape_.tanh(tape_.linear(shown, weights_("attention/W_c")));
     if (reads_context(sizes_))
-      return linear(tape_, sublayers_.drop(shown), weights_("output/W"), {weights_("output/b")},
-                    Gradient::in_place);
-    return linear(tape_, sublayers_.drop(shown), weights_("output/W"), {}, Gradient::in_place);
+      return tape_.linear(sublayers_.drop(shown), weights_("output/W"), {weights_("output/b")},
+                          Gradient::in_place);
+    return tape_.linear(sublayers_.drop(shown), weights_("output/W"), {}, Gradient::in_place);
   }
 
   /// Reads the last word of each sample, the words before having been read.
@@ -159,8 +143,8 @@ class Network<T, EncoderDecoderSizes> {
   };
 
   LstmWeights<T> lstm(const std::string& name) {
-    return lstm_weights(tape_, weights_(name + "/W_ih"), weights_(name + "/W_hh"), weights_(name + "/b_ih"),
-                        weights_(name + "/b_hh"));
+    return tape_.lstm_weights(weights_(name + "/W_ih"), weights_(name + "/W_hh"), weights_(name + "/b_ih"),
+                              weights_(name + "/b_hh"));
   }
 
   Variable<T> zeros(std::size_t batch) {
@@ -172,21 +156,21 @@ class Network<T, EncoderDecoderSizes> {
   void add_step(const Variable<T>& y) {
     Step step;
     const auto attend = [&](const Variable<T>& scores) {
-      step.weights = softmax(tape_, scores, lengths_);
-      step.context = weighted_sum(tape_, step.weights, states_, lengths_);
+      step.weights = tape_.softmax(scores, lengths_);
+      step.context = tape_.weighted_sum(step.weights, states_, lengths_);
     };
     auto x = y;
     if (reads_context(sizes_)) {
       const bool asks_with_word = sizes_.attention == DecoderAttention::bahdanau_input;
-      const auto asks = asks_with_word ? concatenate<T>(tape_, {state_.h, y}) : state_.h;
-      const auto query = linear(tape_, asks, weights_("attention/W_q"));
-      attend(additive_scores(tape_, query, keys_, weights_("attention/v_a"), lengths_));
-      x = concatenate<T>(tape_, {y, step.context});
+      const auto asks = asks_with_word ? tape_.concatenate({state_.h, y}) : state_.h;
+      const auto query = tape_.linear(asks, weights_("attention/W_q"));
+      attend(tape_.additive_scores(query, keys_, weights_("attention/v_a"), lengths_));
+      x = tape_.concatenate({y, step.context});
     }
-    state_ = train::lstm(tape_, x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
+    state_ = tape_.lstm(x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
     step.h = state_.h;
     if (sizes_.attention == DecoderAttention::luong_general)
-      attend(dot_scores(tape_, linear(tape_, step.h, weights_("attention/W_a")), states_, lengths_));
+      attend(tape_.dot_scores(tape_.linear(step.h, weights_("attention/W_a")), states_, lengths_));
     steps_.push_back(step);
   }
 
@@ -220,7 +204,7 @@ class Network<T, TransformerTranslatorSizes> {
     memory_ = {sublayers_.words("source/embedding", source, blocks_.positions), source.lengths};
     for (std::size_t layer = 0; layer < blocks_.layers; ++layer)
       memory_.rows =
-          sublayers_.block(memory_.rows, block_name("encoder", layer), blocks_, source.lengths).output;
+          sublayers_.block(memory_.rows, "encoder/" + layer_name(layer), blocks_, source.lengths).output;
   }
 
   void decode(const Sequences& read) {
@@ -232,14 +216,14 @@ class Network<T, TransformerTranslatorSizes> {
     decoded_ = sublayers_.words("target/embedding", words, blocks_.positions);
     for (std::size_t layer = 0; layer < blocks_.layers; ++layer) {
       const auto block =
-          sublayers_.block(decoded_, block_name("decoder", layer), causal, words.lengths, &memory_);
+          sublayers_.block(decoded_, "decoder/" + layer_name(layer), causal, words.lengths, &memory_);
       cross_.push_back(block.cross);
       decoded_ = block.output;
     }
   }
 
   Variable<T> logits() {
-    return linear(tape_, decoded_, weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
+    return tape_.linear(decoded_, weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
   }
 
   void go_on(const Sequences& read) { decode(read); }
@@ -282,43 +266,6 @@ Sequences words_to_write(Sequences targets, int mark) {
   return targets;
 }
 
-}  // namespace
-
-template <class T, class Sizes>
-Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
-                             const Sequences& sources, const Sequences& targets, T scale,
-                             double dropout_probability, Random* random) {
-  Network<T, Sizes> network(tape, weights, sizes, dropout_probability, random);
-  network.encode(sources);
-  network.decode(words_read(targets, sizes.mark()));
-  return cross_entropy(tape, network.logits(), network.rows(words_to_write(targets, sizes.mark())).ids,
-                       scale);
-}
-
-Examples examples_of(const TranslatorSizes& sizes, Translations translations) {
-  Examples examples;
-  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
-    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
-    examples.predictions.push_back(translations.targets[i].size() + 1);
-  }
-  examples.loss = [sizes, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
-                                                         float scale, double dropout, Random* random) {
-    Sequences sources, targets;
-    for (const std::size_t number : numbers) {
-      sources.push_back(all.sources[number]);
-      targets.push_back(all.targets[number]);
-    }
-    return std::visit(
-        [&](const auto& one) {
-          return translation_loss(tape, weights, one, sources, targets, scale, dropout, random);
-        },
-        sizes);
-  };
-  return examples;
-}
-
-namespace {
-
 std::map<std::string, std::string> text_of(const EncoderDecoderSizes& sizes) {
   return {{"attention", name_of(sizes.attention)},
           {"d_model", std::to_string(sizes.d_model)},
@@ -334,30 +281,67 @@ std::map<std::string, std::string> text_of(const TransformerTranslatorSizes& siz
   return text;
 }
 
-/// Calls `use(network, sizes)` with a network that has read the sources.
-template <class Use>
-auto with_encoded(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
-                  const Use& use) {
+/// Calls `use(network, mark)` with a network that has read the sources, and with the id of its marks.
+template <class T, class Use>
+auto with_encoded(Tape<T>& tape, const Weights<T>& weights, const TranslatorSizes& sizes,
+                  const Sequences& sources, double dropout_probability, Random* random, const Use& use) {
   return std::visit(
       [&](const auto& one) {
-        Tape<float> tape(false);
-        Network<float, std::decay_t<decltype(one)>> network(tape, weights, one, 0, nullptr);
+        Network<T, std::decay_t<decltype(one)>> network(tape, weights, one, dropout_probability, random);
         network.encode(sources);
-        return use(network, one);
+        return use(network, one.mark());
       },
       sizes);
 }
 
 }  // namespace
 
+std::string name_of(DecoderAttention attention) {
+  return names_of_attention[static_cast<std::size_t>(attention)];
+}
+
+WeightTable weights_of(const TranslatorSizes& sizes) {
+  return std::visit([](const auto& one) { return weights_of_network(one); }, sizes);
+}
+
 std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes) {
   return std::visit([](const auto& one) { return text_of(one); }, sizes);
 }
 
+template <class T>
+Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const TranslatorSizes& sizes,
+                             const Sequences& sources, const Sequences& targets, T scale,
+                             double dropout_probability, Random* random) {
+  return with_encoded(
+      tape, weights, sizes, sources, dropout_probability, random, [&](auto& network, int mark) {
+        network.decode(words_read(targets, mark));
+        return tape.cross_entropy(network.logits(), network.rows(words_to_write(targets, mark)).ids, scale);
+      });
+}
+
+Examples examples_of(const TranslatorSizes& sizes, Translations translations) {
+  Examples examples;
+  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
+    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
+    examples.predictions.push_back(translations.targets[i].size() + 1);
+  }
+  examples.loss = [sizes, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
+                                                         float scale, double dropout, Random* random) {
+    Sequences sources, targets;
+    for (const std::size_t number : numbers) {
+      sources.push_back(all.sources[number]);
+      targets.push_back(all.targets[number]);
+    }
+    return translation_loss(tape, weights, sizes, sources, targets, scale, dropout, random);
+  };
+  return examples;
+}
+
 Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
                     std::size_t most_words) {
-  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
-    Sequences read(sources.size(), {one.mark()}), written(sources.size());
+  Tape<float> tape(false);
+  return with_encoded(tape, weights, sizes, sources, 0, nullptr, [&](auto& network, int mark) {
+    Sequences read(sources.size(), {mark}), written(sources.size());
     std::vector<bool> has_ended(sources.size(), false);
     for (std::size_t step = 0; step < most_words; ++step) {
       network.go_on(read);
@@ -366,7 +350,7 @@ Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes,
         const float* first = logits.value + network.last_row(sample) * logits.columns;
         const int word = static_cast<int>(std::max_element(first, first + logits.columns) - first);
         read[sample].push_back(word);
-        has_ended[sample] = has_ended[sample] || word == one.mark();
+        has_ended[sample] = has_ended[sample] || word == mark;
         if (!has_ended[sample]) written[sample].push_back(word);
       }
       if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
@@ -377,8 +361,9 @@ Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes,
 
 std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const TranslatorSizes& sizes,
                                            const Sequences& sources, const Sequences& targets) {
-  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
-    network.decode(words_read(targets, one.mark()));
+  Tape<float> tape(false);
+  return with_encoded(tape, weights, sizes, sources, 0, nullptr, [&](auto& network, int mark) {
+    network.decode(words_read(targets, mark));
     std::vector<AttendingHead> heads;
     for (std::size_t head = 0; head < network.heads(); ++head) {
       auto& [name, samples] = heads.emplace_back();
@@ -395,13 +380,9 @@ std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const 
   });
 }
 
-#define INSTANTIATE(T, Sizes)                                                                        \
-  template Variable<T> translation_loss(Tape<T>&, const Weights<T>&, const Sizes&, const Sequences&, \
-                                        const Sequences&, T, double, Random*);
-INSTANTIATE(float, EncoderDecoderSizes)
-INSTANTIATE(double, EncoderDecoderSizes)
-INSTANTIATE(float, TransformerTranslatorSizes)
-INSTANTIATE(double, TransformerTranslatorSizes)
-#undef INSTANTIATE
+template Variable<float> translation_loss(Tape<float>&, const Weights<float>&, const TranslatorSizes&,
+                                          const Sequences&, const Sequences&, float, double, Random*);
+template Variable<double> translation_loss(Tape<double>&, const Weights<double>&, const TranslatorSizes&,
+                                           const Sequences&, const Sequences&, double, double, Random*);
 
 }  // namespace attn::train

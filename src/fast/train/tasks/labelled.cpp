@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "attn/lists.hpp"
 #include "attn/random/random.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentiment.hpp"
@@ -147,18 +148,13 @@ std::vector<std::string> words_of_writer(std::vector<std::string> words) {
   return words;
 }
 
-template <class Condition>
-bool has_word(const corpora::SentencePair& pair, const Condition& condition) {
-  return std::any_of(pair.source.begin(), pair.source.end(), condition);
-}
-
 /// Repeats the sentences in which another noun stands between a word and its subject. They are a tenth of
 /// all, from which two layers seldom learn to find it: "the dogs that the boy follows do".
 void repeat_long_ways(std::vector<corpora::SentencePair>& pairs) {
   constexpr std::size_t times_more = 3;
   const auto once = pairs.size();
   for (std::size_t i = 0; i < once; ++i)
-    if (has_word(pairs[i], [](const corpora::SourceWord& word) { return word.nouns_between > 0; }))
+    if (any_of(pairs[i].source, [](const corpora::SourceWord& word) { return word.nouns_between > 0; }))
       pairs.insert(pairs.end(), times_more, corpora::SentencePair(pairs[i]));
 }
 
@@ -200,13 +196,13 @@ class Language final : public LabelledTask {
   void count_agreement(const std::vector<corpora::SourceWord>& sentence, const Reading& reading, Share& all,
                        Share& across, RightKeys& subjects) const {
     for (std::size_t t = 1; t < sentence.size(); ++t) {
-      const auto other = other_number().find(sentence[t].text);
-      const bool has_forms = other != other_number().end() && classes_.has(other->second);
-      if (!has_forms || !sentence[t].controller || *sentence[t].controller >= t) continue;
+      const auto* other = value_in(other_number(), sentence[t].text);
+      if (!other || !classes_.has(*other) || !sentence[t].controller || *sentence[t].controller >= t)
+        continue;
       const auto logit_of = [&](const std::string& word) {
         return reading.logits[t - 1][static_cast<std::size_t>(classes_.id(word))];
       };
-      const bool is_right = logit_of(sentence[t].text) > logit_of(other->second);
+      const bool is_right = logit_of(sentence[t].text) > logit_of(*other);
       all.count(is_right);
       if (sentence[t].nouns_between > 0) across.count(is_right);
       subjects.add(reading, t - 1, *sentence[t].controller);
@@ -317,7 +313,7 @@ std::unique_ptr<Task> make_language(const TaskOptions& options) {
   auto pairs = corpora::draw_pairs(grammar, generator, 700000, 4000, 0);
   const auto stands_in = [](const corpora::SourceWord& word) { return corpora::is_stand_in(word.text); };
   for (auto* some : {&pairs.training, &pairs.validation, &pairs.held_out})
-    std::erase_if(*some, [&](const corpora::SentencePair& pair) { return has_word(pair, stands_in); });
+    std::erase_if(*some, [&](const corpora::SentencePair& pair) { return any_of(pair.source, stands_in); });
   repeat_long_ways(pairs.training);
   return std::make_unique<Language>(sizes, words, std::move(pairs));
 }

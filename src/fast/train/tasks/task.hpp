@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
 
@@ -40,18 +41,17 @@ using Vocabularies = std::vector<std::pair<std::string, std::vector<std::string>
 /// Something to learn: the examples, drawn by the seed, the model, and what is measured in the end.
 class Task {
  public:
+  struct Parts {
+    WeightTable table;
+    Examples training;
+    Examples validation;  ///< neither trained on nor scored: their loss tells which weights are best so far
+    Vocabularies vocabularies;  ///< of the rows of tables and the columns of the output: "words", "classes"
+    std::map<std::string, std::string>
+        configuration;  ///< what, beside the weights, the model is: "heads" "2"
+  };
+  const Parts parts;
+
   virtual ~Task() = default;
-  const WeightTable& table() const { return parts_.table; }
-  const Examples& training() const { return parts_.training; }
-
-  /// Neither trained on nor scored: their loss tells which weights are the best so far.
-  const Examples& validation() const { return parts_.validation; }
-
-  /// The words that the rows of tables and the columns of the output stand for: "words", "classes".
-  const Vocabularies& vocabularies() const { return parts_.vocabularies; }
-
-  /// What, beside the weights, the model is: "heads" "2".
-  const std::map<std::string, std::string>& configuration() const { return parts_.configuration; }
 
   virtual std::vector<Score> scores(const Weights<float>& weights) const = 0;
 
@@ -67,16 +67,7 @@ class Task {
   virtual std::vector<std::string> alignments(const Weights<float>&) const { return {}; }
 
  protected:
-  struct Parts {
-    WeightTable table;
-    Examples training, validation;
-    Vocabularies vocabularies;
-    std::map<std::string, std::string> configuration;
-  };
-  explicit Task(Parts parts) : parts_(std::move(parts)) {}
-
- private:
-  Parts parts_;
+  explicit Task(Parts its_parts) : parts(std::move(its_parts)) {}
 };
 
 /// What a reader may choose. Unset: the task's default.
@@ -93,7 +84,7 @@ struct TaskOptions {
   std::string grammar_file() const { return grammar.value_or(corpora + "/english-french.grammar"); }
 
   void set(const char* flag, std::size_t& size) const {
-    if (const auto given = sizes.find(flag); given != sizes.end()) size = given->second;
+    if (const auto* given = value_in(sizes, flag)) size = *given;
   }
 };
 

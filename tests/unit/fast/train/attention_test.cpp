@@ -20,7 +20,7 @@ void check_attention(const std::vector<gradients::Size>& sizes, const gradients:
 
 gradients::Variable sum_of(Tape& tape, const Matrices& losses) {
   auto sum = losses.front();
-  for (std::size_t i = 1; i < losses.size(); ++i) sum = train::add(tape, sum, losses[i]);
+  for (std::size_t i = 1; i < losses.size(); ++i) sum = tape.add(sum, losses[i]);
   return sum;
 }
 
@@ -28,8 +28,8 @@ gradients::Variable sum_of(Tape& tape, const Matrices& losses) {
 gradients::LossOfMatrices lstm_loss(train::Direction direction, const train::Lengths& lengths) {
   return [=](Tape& tape, const Matrices& m) {
     const std::size_t batch = lengths.size(), positions = m[0].rows / batch;
-    const auto states = train::lstm<double>(
-        tape, m[0], {m[1], m[2]}, train::lstm_weights(tape, m[3], m[4], m[5], m[6]), lengths, direction);
+    const auto states =
+        tape.lstm(m[0], {m[1], m[2]}, tape.lstm_weights(m[3], m[4], m[5], m[6]), lengths, direction);
     const std::size_t last = direction == train::Direction::forwards ? (positions - 1) * batch : 0;
     return sum_of(tape, {project(tape, states.h), project(tape, states.c.slice(last, batch))});
   };
@@ -38,10 +38,10 @@ gradients::LossOfMatrices lstm_loss(train::Direction direction, const train::Len
 /// Of output, weights and where the first queries are to look.
 gradients::LossOfMatrices heads_loss(const train::HeadSizes& sizes, const train::Lengths& key_lengths) {
   return [=](Tape& tape, const Matrices& m) {
-    const auto attended = train::attend(tape, m[0], m[1], m[2], sizes, key_lengths);
+    const auto attended = tape.attend(m[0], m[1], m[2], sizes, key_lengths);
     return sum_of(tape, {project(tape, attended.output), project(tape, attended.weights),
-                         train::loss_of_looks<double>(tape, attended.weights, sizes, sizes.heads - 1,
-                                                      {{0, 0, 0.7}, {1, 0, 0.2}, {1, 1, 0.8}}, 0.4)});
+                         tape.loss_of_looks(attended.weights, sizes, sizes.heads - 1,
+                                            {{0, 0, 0.7}, {1, 0, 0.2}, {1, 1, 0.8}}, 0.4)});
   };
 }
 
@@ -58,15 +58,12 @@ TEST_CASE("training: gradients of an LSTM, both ways, over sentences of several 
 TEST_CASE("training: gradients of additive and dot scores, softmax and the weighted sum") {
   const train::Lengths lengths = {3, 5, 1};
   check_attention({{3, 4}, {15, 4}, {1, 4}, {15, 6}}, [&](Tape& tape, const Matrices& m) {
-    const auto weights =
-        train::softmax(tape, train::additive_scores(tape, m[0], m[1], m[2], lengths), lengths);
-    return sum_of(tape,
-                  {project(tape, weights), project(tape, train::weighted_sum(tape, weights, m[3], lengths))});
+    const auto weights = tape.softmax(tape.additive_scores(m[0], m[1], m[2], lengths), lengths);
+    return sum_of(tape, {project(tape, weights), project(tape, tape.weighted_sum(weights, m[3], lengths))});
   });
   check_attention({{3, 4}, {15, 4}}, [&](Tape& tape, const Matrices& m) {
-    const auto weights = train::softmax(tape, train::dot_scores(tape, m[0], m[1], lengths), lengths);
-    return sum_of(tape,
-                  {project(tape, weights), project(tape, train::weighted_sum(tape, weights, m[1], lengths))});
+    const auto weights = tape.softmax(tape.dot_scores(m[0], m[1], lengths), lengths);
+    return sum_of(tape, {project(tape, weights), project(tape, tape.weighted_sum(weights, m[1], lengths))});
   });
 }
 
@@ -78,12 +75,12 @@ TEST_CASE("training: gradients of attention with heads: causal, padded, of anoth
 }
 
 TEST_CASE("training: gradients of rotary positions, and a rotation keeps lengths") {
-  check_attention(
-      {{6, 8}}, [](Tape& tape, const Matrices& m) { return project(tape, train::rotate(tape, m[0], 3, 2)); });
+  check_attention({{6, 8}},
+                  [](Tape& tape, const Matrices& m) { return project(tape, tape.rotate(m[0], 3, 2)); });
   Tape tape;
   const auto x = tape.variable(4, 2);
   for (std::size_t i = 0; i < x.size(); ++i) x.value[i] = static_cast<double>(i) - 2.5;
-  const auto y = train::rotate(tape, x, 4, 1);
+  const auto y = tape.rotate(x, 4, 1);
   CHECK(y.value[0] == x.value[0]);  // position 0 stays
   for (std::size_t row = 0; row < 4; ++row) {
     const double *before = x.value + 2 * row, *after = y.value + 2 * row;
@@ -95,7 +92,7 @@ TEST_CASE("training: keys beyond a length and after a query have no weight") {
   Tape tape;
   const auto x = tape.variable(6, 4);
   for (std::size_t i = 0; i < x.size(); ++i) x.value[i] = static_cast<double>(i % 5);
-  const auto attended = train::attend(tape, x, x, x, {2, 3, 3, 2, true}, {3, 2});
+  const auto attended = tape.attend(x, x, x, {2, 3, 3, 2, true}, {3, 2});
   for (std::size_t row = 0; row < attended.weights.rows; ++row) {
     const std::size_t query = row % 3, length = row < 6 ? 3 : 2;
     double sum = 0;

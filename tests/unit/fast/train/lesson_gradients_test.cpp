@@ -114,7 +114,7 @@ TEST_CASE("training: gradients of attention with heads are those of the lesson b
       Sublayers<T> sublayers(tape, weights, 0, nullptr);
       const auto attended = sublayers.attention(weights("X"), weights("X"), "attention",
                                                 {1, 4, 4, 2, is_causal}, {4}, Positions::none);
-      return gradients::project(tape, sublayers.mixed(attended, "attention"), d_output);
+      return gradients::project(tape, tape.linear(attended.output, weights("attention/W_O")), d_output);
     });
   }
 }

@@ -20,7 +20,7 @@ gradients::Loss transformer_loss(const TransformerSizes& sizes, double probabili
     const auto rows = rows_by_sample(inputs);
     const auto result = run<double>(tape, weights, sizes, rows, probability, &random);
     const auto wanted = sizes.is_of_sentence ? std::vector<int>{1, 2, 0} : rows_by_sample(targets).ids;
-    return cross_entropy<double>(tape, result.logits, wanted, 0.1);
+    return tape.cross_entropy(result.logits, wanted, 0.1);
   };
 }
 

@@ -67,7 +67,7 @@ void compare(const json& one, const Compute& compute) {
         REQUIRE(output.rows == wanted.at("shape")[0]);
         REQUIRE(output.columns == wanted.at("shape")[1]);
         CHECK(relative_error(output.value, numbers_in(wanted), coefficients) < pytorch_tolerance);
-        sum = train::add(tape, sum, gradients::project(tape, output, coefficients));
+        sum = tape.add(sum, gradients::project(tape, output, coefficients));
       }
       return sum;
     };
@@ -107,10 +107,9 @@ TEST_CASE("training: LSTMs equal PyTorch's, and so do their gradients") {
       const auto lengths = lengths_of(one);
       const bool is_forwards = one.at("name") == "lstm forwards";
       const auto parts =
-          train::lstm_weights(tape, weights("W_ih"), weights("W_hh"), weights("b_ih"), weights("b_hh"));
-      const auto states =
-          train::lstm<double>(tape, weights("x"), {weights("h_0"), weights("c_0")}, parts, lengths,
-                              is_forwards ? train::Direction::forwards : train::Direction::backwards);
+          tape.lstm_weights(weights("W_ih"), weights("W_hh"), weights("b_ih"), weights("b_hh"));
+      const auto states = tape.lstm(weights("x"), {weights("h_0"), weights("c_0")}, parts, lengths,
+                                    is_forwards ? train::Direction::forwards : train::Direction::backwards);
       const std::size_t batch = lengths.size(), last = is_forwards ? states.h.rows - batch : 0;
       return Matrices{
           {"h", states.h}, {"h_last", states.h.slice(last, batch)}, {"c_last", states.c.slice(last, batch)}};
@@ -124,11 +123,11 @@ TEST_CASE("training: additive and dot attention equal PyTorch's, and so do their
         const auto lengths = lengths_of(one);
         const auto scores =
             name == "dot attention"
-                ? train::dot_scores(tape, weights("query"), weights("keys"), lengths)
-                : train::additive_scores(tape, weights("query"), weights("keys"), weights("v"), lengths);
-        const auto shares = train::softmax(tape, scores, lengths);
+                ? tape.dot_scores(weights("query"), weights("keys"), lengths)
+                : tape.additive_scores(weights("query"), weights("keys"), weights("v"), lengths);
+        const auto shares = tape.softmax(scores, lengths);
         return Matrices{{"weights", shares},
-                        {"context", train::weighted_sum(tape, shares, weights("states"), lengths)}};
+                        {"context", tape.weighted_sum(shares, weights("states"), lengths)}};
       });
 }
 
@@ -139,7 +138,7 @@ TEST_CASE("training: multi-head attention equals PyTorch's, and so do its gradie
       const auto lengths = lengths_of(one);
       const train::HeadSizes sizes = {lengths.size(), numbers.at("queries"), numbers.at("keys"),
                                       numbers.at("heads"), numbers.at("causal")};
-      const auto attended = train::attend(tape, weights("Q"), weights("K"), weights("V"), sizes, lengths);
+      const auto attended = tape.attend(weights("Q"), weights("K"), weights("V"), sizes, lengths);
       return Matrices{{"output", attended.output},
                       {"weights", attended.weights},
                       {"entropy", entropy(tape, attended.weights)}};
@@ -149,14 +148,14 @@ TEST_CASE("training: multi-head attention equals PyTorch's, and so do its gradie
 TEST_CASE("training: layer norm and cross-entropy equal PyTorch's, and so do their gradients") {
   for (const auto& one : pytorch_cases("layer norm"))
     compare(one, [&](Tape& tape, const gradients::Weights& weights) {
-      return Matrices{{"y", train::layer_norm(tape, weights("x"), weights("gain"), weights("bias"))}};
+      return Matrices{{"y", tape.layer_norm(weights("x"), weights("gain"), weights("bias"))}};
     });
   for (const auto& one : pytorch_cases("cross-entropy"))
     compare(one, [&](Tape& tape, const gradients::Weights& weights) {
       const auto& numbers = one.at("numbers");
-      return Matrices{{"loss", train::cross_entropy(tape, weights("logits"),
-                                                    numbers.at("targets").get<std::vector<int>>(),
-                                                    numbers.at("scale").get<double>())}};
+      return Matrices{
+          {"loss", tape.cross_entropy(weights("logits"), numbers.at("targets").get<std::vector<int>>(),
+                                      numbers.at("scale").get<double>())}};
     });
 }
 
@@ -169,16 +168,16 @@ TEST_CASE("training: steps of Adam equal PyTorch's, with warm-up, cosine, clippi
                                     .weight_decay = one.at("weight_decay")};
   for_each_isa([&] {
     auto weights = one.at("first").get<std::vector<double>>();
-    train::Adam<double> adam(weights.size(), settings);
+    train::Adam<double> adam = {0, std::vector<double>(weights.size()), std::vector<double>(weights.size())};
     for (std::size_t step = 1; step <= settings.steps; ++step) {
       const auto gradient = one.at("gradients")[step - 1].get<std::vector<double>>();
-      const double norm = adam.step(weights.data(), gradient.data());
+      const double norm = adam.step(settings, weights.data(), gradient.data());
       CHECK(norm == Approx(one.at("norms")[step - 1].get<double>()).epsilon(1e-12));
       CHECK(settings.rate_at(step) == Approx(one.at("rates")[step - 1].get<double>()).epsilon(1e-12));
       CHECK(relative_error(weights.data(), one.at("weights")[step - 1].get<std::vector<double>>()) <
             pytorch_tolerance);
     }
-    CHECK(adam.steps_done() == settings.steps);
+    CHECK(adam.steps_done == settings.steps);
   });
 }
 

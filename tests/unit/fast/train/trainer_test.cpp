@@ -128,9 +128,10 @@ TEST_CASE("training: Adam shortens a long gradient to the norm that is allowed a
   std::vector<double> long_gradient = {30, -40}, short_gradient = {0.3, -0.4}, unit = {0.6, -0.8};
   const auto moments = [&](const std::vector<double>& gradient, double largest) {
     std::vector<double> weights = {1, 2};
-    Adam<double> adam(2, {.steps = 1000000, .rate = 0.1, .warm_up = 1, .largest_norm = largest});
-    CHECK(adam.step(weights.data(), gradient.data()) == Approx(norm_of(gradient)));
-    return adam.state().first;
+    Adam<double> adam = {0, {0, 0}, {0, 0}};
+    const Settings settings = {.steps = 1000000, .rate = 0.1, .warm_up = 1, .largest_norm = largest};
+    CHECK(adam.step(settings, weights.data(), gradient.data()) == Approx(norm_of(gradient)));
+    return adam.first;
   };
   CHECK(moments(long_gradient, 1)[0] == Approx(0.1 * unit[0]));
   CHECK(moments(long_gradient, 1)[1] == Approx(0.1 * unit[1]));
@@ -140,8 +141,8 @@ TEST_CASE("training: Adam shortens a long gradient to the norm that is allowed a
 
 TEST_CASE("training: weight decay shortens weights apart from the gradient") {
   std::vector<double> weights = {2, -4}, nothing = {0, 0};
-  Adam<double> adam(2, {.steps = 100, .rate = 0.1, .warm_up = 1, .weight_decay = 0.5});
-  adam.step(weights.data(), nothing.data());
+  Adam<double> adam = {0, {0, 0}, {0, 0}};
+  adam.step({.steps = 100, .rate = 0.1, .warm_up = 1, .weight_decay = 0.5}, weights.data(), nothing.data());
   CHECK(weights[0] == Approx(2 * 0.95));
   CHECK(weights[1] == Approx(-4 * 0.95));
 }
