@@ -54,11 +54,6 @@ bool takes_mask(const Lesson& lesson) {
                      [](const auto& input) { return attn::last_of_path(input.id) == "mask"; });
 }
 
-template <class Field>
-constexpr bool is_list = false;
-template <class Item>
-constexpr bool is_list<std::vector<Item>> = true;
-
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
   const OptionGroup group(app, how_shown_heading, "a run");
   group.add_choice("format", presentation.format, formats());
@@ -305,7 +300,7 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     } else {
       const auto assign_text = [info, &field, &options](const std::string& text) {
         const bool is_first = options.typed.insert(info.key).second;
-        if constexpr (is_list<Field>)
+        if constexpr (lessons::is_list<Field>)
           if (is_first) field.clear();
         assign(info, field, text);
       };
@@ -322,7 +317,7 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
                   "file, in place of inputs; dimensions follow, and the rest is drawn; repeat it for more "
                   "files; of several layers FILE:layers.0 takes one. The inputs: {}",
                   lessons::describe_inputs(lesson, lesson.defaults)),
-      options.input);
+      [&options](const std::string& text) { options.input.push_back(text); }, Values::list);
   computed.add(
       "set",
       [&options](const std::string& text) {

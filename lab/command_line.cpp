@@ -34,6 +34,11 @@ std::string wrapped(std::string_view text, std::size_t width) {
   return fmt::format("{}", fmt::join(attn::wrap(text, width), "\n"));
 }
 
+/// In lines as wide as what is right of the options' names in the help.
+std::string help_of_option(std::string_view text) {
+  return wrapped(text, help_width - help_column);
+}
+
 OptionHelp described(const CLI::Option& option) {
   OptionHelp help{.names = {}, .value = {}, .text = option.get_description(), .group = option.get_group()};
   for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
@@ -92,6 +97,12 @@ Number parse_number(std::string_view flag, const std::string& given, std::string
   return value;
 }
 
+/// Whether a command that is about a lesson can be about this one.
+bool takes(std::string_view command, const lessons::Lesson& lesson) {
+  const bool is_on_paper = (command == "worksheet" || command == "check") && lesson.worksheet;
+  return is_on_paper || (command != "worksheet" && lesson.probe);
+}
+
 void parse_seeds(const std::string& text, lessons::Options& options, std::optional<std::uint32_t>& last) {
   constexpr std::uint32_t most_seeds = 1000;
   const OptionInfo seed{.key = "seed", .flag = "seed", .value = "N", .help = ""};
@@ -133,10 +144,6 @@ std::string about_command(std::string_view command) {
 
 std::string help_paragraph(std::string_view text) {
   return wrapped(text, help_width);
-}
-
-std::string help_of_option(std::string_view text) {
-  return wrapped(text, help_width - help_column);
 }
 
 std::string_view value_name(std::string_view value) {
@@ -222,10 +229,7 @@ std::string valid_instead_of_lesson(std::string_view name, const std::vector<std
 
 std::vector<const lessons::Lesson*> lessons_of(std::string_view command) {
   auto known = lessons::all_lessons();
-  std::erase_if(known, [&](const lessons::Lesson* lesson) {
-    const bool is_on_paper = (command == "worksheet" || command == "check") && lesson->worksheet;
-    return !is_on_paper && (command == "worksheet" || !lesson->probe);
-  });
+  std::erase_if(known, [&](const lessons::Lesson* lesson) { return !takes(command, *lesson); });
   return known;
 }
 
@@ -241,9 +245,7 @@ const lessons::Lesson& lesson_asked_for(std::string_view command, int argc, char
     throw Error(fmt::format("{}: no lesson is given; valid: attnlab {} LESSON, one of {}", command, command,
                             fmt::join(names, ", ")));
   const auto* const lesson = lessons::lesson_named(argv[1]);
-  if (lesson != nullptr &&
-      (command == "worksheet" || lesson->probe || (command == "check" && lesson->worksheet)))
-    return *lesson;
+  if (lesson != nullptr && (command == "worksheet" || takes(command, *lesson))) return *lesson;
   if (lesson != nullptr && lesson->name.ends_with(".md"))
     throw Error(
         fmt::format("{} {}: the document has no probe; valid: a line \"probe: \" with options in its "
@@ -272,21 +274,16 @@ void refuse_option(const CLI::App& app, std::string_view command, const std::str
       fmt::format("{} has no option {}; did you mean {}?", command, name, attn::nearest(name, names)));
 }
 
-void refuse_extras(const CLI::App& app, std::string_view command, std::string_view valid) {
+std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
+                                            const std::string& heading, std::string_view valid) {
+  app.set_help_flag("--help,-h", "this page")->group(heading);
+  if (auto help = read_arguments(app, command, argc, argv)) return help;
   const auto extras = app.remaining();
-  if (extras.empty()) return;
+  if (extras.empty()) return std::nullopt;
   if (extras.front().starts_with('-'))
     refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
   throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: {}", command, extras.front(),
                           valid.empty() ? fmt::format("see attnlab {} --help", command) : valid));
-}
-
-std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
-                                            const std::string& heading, std::string_view valid) {
-  app.set_help_flag("--help,-h", "this page")->group(heading);
-  auto help = read_arguments(app, command, argc, argv);
-  if (!help) refuse_extras(app, command, valid);
-  return help;
 }
 
 void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
@@ -315,15 +312,18 @@ double parse_positive(std::string_view flag, const std::string& text) {
   return value;
 }
 
-std::pair<std::string, std::string> parse_rename(const std::string& text) {
-  const auto sign = text.rfind('=');
-  auto from = text.substr(0, sign), to = sign == text.npos ? "" : text.substr(sign + 1);
-  if (from.empty() || !attn::is_valid_id(to) || from.ends_with('/') != to.ends_with('/'))
-    throw Error(
-        fmt::format("--rename {}: it names no two ids; valid: --rename attn=weights, or for a group --rename "
-                    "att/=attention/",
-                    text));
-  return {std::move(from), std::move(to)};
+void add_renames_option(const OptionGroup& group, attn::Renames& renames) {
+  const auto add = [&renames](const std::string& text) {
+    const auto sign = text.rfind('=');
+    const auto from = text.substr(0, sign), to = sign == text.npos ? "" : text.substr(sign + 1);
+    if (from.empty() || !attn::is_valid_id(to) || from.ends_with('/') != to.ends_with('/'))
+      throw Error(
+          fmt::format("--rename {}: it names no two ids; valid: --rename attn=weights, or for a group "
+                      "--rename att/=attention/",
+                      text));
+    renames.emplace_back(from, to);
+  };
+  group.add("rename", add, Values::list);
 }
 
 void assign(const OptionInfo& info, double& field, const std::string& text) {

@@ -16,7 +16,6 @@
 
 #include "attn/error.hpp"
 #include "lab/bench/bench.hpp"
-#include "lab/check/check.hpp"
 #include "lab/output.hpp"
 #include "lab/train/train.hpp"
 #include "lab/worksheet/worksheet.hpp"
@@ -95,8 +94,7 @@ struct PrintText {
 };
 
 /// What others ask about as well has a type of its own; else it is what to do, which returns the exit status.
-using Command = std::variant<RunLesson, MakeWorksheet, PrintText, CheckDump, MakeProbe, BreakLesson,
-                             ListMistakes, std::function<int()>>;
+using Command = std::variant<RunLesson, MakeWorksheet, PrintText, std::function<int()>>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);
@@ -118,7 +116,6 @@ const std::vector<CommandLine>& command_lines();
 /// What follows the name of a lesson, which `argv[0]` is.
 Command parse_lesson(const lessons::Lesson& lesson, int argc, char** argv);
 
-Command parse_tour(int argc, char** argv);
 Command parse_diff(int argc, char** argv);
 Command parse_check(int argc, char** argv);
 Command parse_probe(int argc, char** argv);
@@ -187,9 +184,8 @@ std::vector<std::string> entries_of(std::string_view text, std::string_view mark
 /// The text there on a command, in lines as wide as the help.
 std::string about_command(std::string_view command);
 
-/// The text in lines as wide as the help, or as what is right of the options' names there.
+/// The text in lines as wide as the help.
 std::string help_paragraph(std::string_view text);
-std::string help_of_option(std::string_view text);
 
 /// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
 std::string_view value_name(std::string_view value);
@@ -212,11 +208,8 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging);
 /// Gives the arguments to the options of `app`. Returns the help where that is asked for.
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv);
 
-/// Refuses the first argument that belongs to no option, where there is one. `valid` is what would be; its
-/// help where it is empty.
-void refuse_extras(const CLI::App& app, std::string_view command, std::string_view valid = "");
-
-/// Both, with --help under a heading.
+/// The same with --help under a heading. Refuses the first argument that belongs to no option, where there is
+/// one: `valid` is what would be; its help where it is empty.
 std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
                                             const std::string& heading = "Options",
                                             std::string_view valid = "");
@@ -279,24 +272,16 @@ class OptionGroup {
     add(flag, value, help, std::move(assign_text), values);
   }
 
-  /// Its value is a text, or one of a list of texts.
-  template <class Text>
-  void add(std::string_view flag, std::string_view value, std::string_view help, Text& field) const {
-    if constexpr (std::is_same_v<Text, std::vector<std::string>>)
-      add(
-          flag, value, help, [&field](const std::string& text) { field.push_back(text); }, Values::list);
-    else
-      add(flag, value, help, [&field](const std::string& text) { field = text; });
-  }
-
-  /// The same, or a flag.
+  /// A flag, or one whose value is a text, or one of a list of texts.
   template <class Field>
   void add(std::string_view flag, Field& field) const {
-    const auto [value, help] = texts_of(flag);
     if constexpr (std::is_same_v<Field, bool>)
-      add_flag(flag, help, field);
+      add_flag(flag, texts_of(flag).second, [&field] { field = true; });
+    else if constexpr (lessons::is_list<Field>)
+      add(
+          flag, [&field](const std::string& text) { field.push_back(text); }, Values::list);
     else
-      add(flag, value, help, field);
+      add(flag, [&field](const std::string& text) { field = text; });
   }
 
   /// Its value is a whole number.
@@ -308,23 +293,15 @@ class OptionGroup {
   }
 
   void add_flag(std::string_view flag, std::string_view help, std::function<void()> set) const;
-  void add_flag(std::string_view flag, std::string_view help, bool& field) const {
-    add_flag(flag, help, [&field] { field = true; });
-  }
 
   /// Its value is one of these words.
   template <class Field>
-  void add_choice(std::string_view flag, std::string_view help, Field& field,
+  void add_choice(std::string_view flag, Field& field,
                   const Choices<typename ValueOf<Field>::type>& choices) const {
     std::vector<std::string> names;
     for (const auto& [name, choice] : choices) names.push_back(name);
-    add(flag, fmt::format("{}", fmt::join(names, "|")), help,
+    add(flag, fmt::format("{}", fmt::join(names, "|")), texts_of(flag).second,
         [flag, &field, choices](const std::string& text) { field = parse_choice(flag, text, choices); });
-  }
-  template <class Field>
-  void add_choice(std::string_view flag, Field& field,
-                  const Choices<typename ValueOf<Field>::type>& choices) const {
-    add_choice(flag, texts_of(flag).second, field, choices);
   }
 
  private:
@@ -348,8 +325,8 @@ double parse_tolerance(std::string_view flag, const std::string& text);
 /// The same above 0.
 double parse_positive(std::string_view flag, const std::string& text);
 
-/// "attn=weights" in its parts: a name, and the id that it counts as.
-std::pair<std::string, std::string> parse_rename(const std::string& text);
+/// Adds --rename, of which each is "attn=weights": a name, and the id that it counts as.
+void add_renames_option(const OptionGroup& group, attn::Renames& renames);
 
 /// How the text of an option becomes its field: lists grow, by one text and by the numbers between commas.
 void assign(const lessons::OptionInfo& info, double& field, const std::string& text);
@@ -363,50 +340,24 @@ void assign(const lessons::OptionInfo& info, std::optional<Value>& field, const 
   assign(info, field.emplace(), text);
 }
 
-/// How a field reads in the help; empty for what is unset, and for flags.
-template <class Field>
-std::string text_of(const Field& field) {
-  if constexpr (std::is_same_v<Field, bool>)
-    return "";
-  else if constexpr (std::is_same_v<Field, std::string>)
-    return field;
-  else if constexpr (std::is_same_v<Field, double>)
-    return fmt::format("{:g}", field);
-  else if constexpr (std::is_integral_v<Field>)
-    return fmt::format("{}", field);
-  else if constexpr (std::is_same_v<Field, std::vector<std::size_t>>)
-    return fmt::format("{}", fmt::join(field, ","));
-  else if constexpr (std::is_same_v<Field, std::vector<std::string>>)
-    return field.empty() ? "" : fmt::format("\"{}\"", fmt::join(field, "\", \""));
-  else
-    return field ? text_of(*field) : "";
-}
-
-/// The format that the ending of --output stands for, of those given by their endings; the first where there
-/// is no ending, or no output.
-template <class Format>
-Format format_of_ending(const std::string& output, const Choices<Format>& formats) {
-  const auto ending = std::filesystem::path(output).extension().string();
-  if (ending.empty()) return formats.front().second;
-  std::string valid;
-  for (const auto& [known, format] : formats) {
-    if (known == ending) return format;
-    valid += known + ", ";
-  }
-  throw attn::Error("--output " + output + " ends in " + ending + ", which names no format; valid: " + valid +
-                    "or another ending with --format");
-}
+using lessons::text_of;
 
 /// The format that is asked for, or else the one of the ending of --output: text ends in .txt, python in .py,
-/// and others as they are called.
+/// and others as they are called. The first where there is no ending, or no output.
 template <class Format>
 Format format_asked_for(const std::optional<Format>& asked, const std::optional<std::string>& output,
                         const Choices<Format>& formats) {
-  if (asked) return *asked;
-  Choices<Format> endings;
-  for (const auto& [name, format] : formats)
-    endings.emplace_back("." + (name == "text" ? "txt" : name == "python" ? "py" : name), format);
-  return format_of_ending(output.value_or(""), endings);
+  const auto ending = std::filesystem::path(output.value_or("")).extension().string();
+  if (asked || ending.empty()) return asked.value_or(formats.front().second);
+  std::string valid;
+  for (const auto& [name, format] : formats) {
+    const auto known = "." + (name == "text" ? "txt" : name == "python" ? "py" : name);
+    if (known == ending) return format;
+    valid += known + ", ";
+  }
+  throw attn::Error(
+      fmt::format("--output {} ends in {}, which names no format; valid: {}or another ending with --format",
+                  *output, ending, valid));
 }
 
 /// "a,b,c" in its parts.

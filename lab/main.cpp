@@ -34,10 +34,6 @@ int run(const RunLesson& run) {
 int carry_out(const Command& command) {
   if (const auto* act = std::get_if<std::function<int()>>(&command)) return (*act)();
   if (const auto* lesson = std::get_if<RunLesson>(&command)) return run(*lesson);
-  if (const auto* check = std::get_if<CheckDump>(&command)) return run_check(*check);
-  if (const auto* probe = std::get_if<MakeProbe>(&command)) run_probe(*probe);
-  if (const auto* broken = std::get_if<BreakLesson>(&command)) run_break(*broken);
-  if (const auto* list = std::get_if<ListMistakes>(&command)) list_mistakes(*list);
   if (const auto* worksheet = std::get_if<MakeWorksheet>(&command)) run_worksheet(*worksheet);
   if (const auto* print = std::get_if<PrintText>(&command)) write_to_stdout(print->text);
   return 0;

@@ -23,7 +23,7 @@ using lessons::Lesson;
 const char* const of_command = "Of this command";
 
 bool asks_for_help(int argc, char** argv) {
-  return argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h");
+  return argc == 2 && is_help(argv[1]);
 }
 
 /// Reads what follows the lesson, or, where none is named, the wish for help.
@@ -113,8 +113,7 @@ Command parse_check(int argc, char** argv) {
     check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
   });
   group.add("reveal", check.reveals);
-  group.add(
-      "rename", [&](const std::string& text) { check.renames.push_back(parse_rename(text)); }, Values::list);
+  add_renames_option(group, check.renames);
   add_framework(group, check);
   group.add_choice("format", check.format,
                    {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
@@ -131,7 +130,7 @@ Command parse_check(int argc, char** argv) {
   if (check.probe && !check.options.input.empty())
     throw Error(fmt::format("{}: --probe and --input both have the inputs; valid: one of the two", command));
   if (!dump.empty()) check.dump = dump;
-  return check;
+  return [check] { return run_check(check); };
 }
 
 Command parse_probe(int argc, char** argv) {
@@ -171,7 +170,7 @@ Command parse_probe(int argc, char** argv) {
                             *probe.output));
   if (!probe.output && !probe.is_audit)
     throw Error(fmt::format("{}: no --output is given; valid: --output FILE.npz, or --audit", command));
-  return probe;
+  return [probe] { return run_probe(probe); };
 }
 
 Command parse_break(int argc, char** argv) {
@@ -179,8 +178,8 @@ Command parse_break(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--list") {
     if (argc > 3)
       throw Error(fmt::format("break --list: \"{}\" is one too many; valid: one lesson", argv[3]));
-    return argc == 2 ? ListMistakes{}
-                     : ListMistakes{.lesson = &lesson_asked_for("break --list", argc - 1, argv + 1)};
+    const auto* lesson = argc == 2 ? nullptr : &lesson_asked_for("break --list", argc - 1, argv + 1);
+    return [lesson] { return list_mistakes(lesson); };
   }
   BreakLesson broken{.lesson = lessons::lesson_of_probe(is_on_any ? any_lesson("break")
                                                                   : lesson_asked_for("break", argc, argv))};
@@ -197,7 +196,7 @@ Command parse_break(int argc, char** argv) {
   if (broken.mistake.empty())
     throw Error(fmt::format("{}: no mistake is given; valid: one of attnlab break --list {}", command,
                             broken.lesson->name));
-  return broken;
+  return [broken] { return run_break(broken); };
 }
 
 }  // namespace lab

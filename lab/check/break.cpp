@@ -181,7 +181,7 @@ void write(const std::string& path, const Steps& steps, const lessons::Plan& pla
 
 }  // namespace
 
-void run_break(const BreakLesson& broken) {
+int run_break(const BreakLesson& broken) {
   const auto& lesson = *broken.lesson;
   const auto plan = lessons::plan_of_probe(lesson, broken.options);
   const auto id = find_variant(broken.mistake, lessons::mistakes_of(plan), lesson);
@@ -210,6 +210,7 @@ void run_break(const BreakLesson& broken) {
   if (mistake != nullptr) text += known(*mistake);
   if (broken.output) write(*broken.output, wrong, plan, text);
   show(text, broken.paging);
+  return 0;
 }
 
 std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson) {
@@ -220,20 +221,20 @@ std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson) {
   return ids;
 }
 
-void list_mistakes(const ListMistakes& list) {
+int list_mistakes(const lessons::Lesson* lesson) {
   std::string text;
-  const auto listed = list.lesson == nullptr ? lessons_of("break") : std::vector{list.lesson};
-  for (const auto* lesson : listed) {
-    auto ids = mistakes_of_probe(*lesson);
+  for (const auto* listed : lesson == nullptr ? lessons_of("break") : std::vector{lesson}) {
+    auto ids = mistakes_of_probe(*listed);
     std::size_t widest = 0;
     for (const auto& id : ids) widest = std::max(widest, id.size());
     std::vector<std::vector<std::string>> rows;
     for (auto& id : ids)
       for (const auto& line : attn::wrap(attn::find_mistake(id)->name, attn::usual_width - widest - 4))
         rows.push_back({std::exchange(id, ""), line});
-    text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", lesson->name, attn::format_columns(rows));
+    text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", listed->name, attn::format_columns(rows));
   }
-  show(text, list.paging);
+  show(text, Paging::automatic);
+  return 0;
 }
 
 }  // namespace lab

@@ -327,13 +327,6 @@ std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const
   return cases;
 }
 
-CheckFormat format_of(const CheckDump& check) {
-  if (check.format) return *check.format;
-  return format_of_ending<CheckFormat>(
-      check.output.value_or(""),
-      {{".txt", CheckFormat::text}, {".json", CheckFormat::json}, {".csv", CheckFormat::csv}});
-}
-
 bool is_on_github() {
   const char* const value = std::getenv("GITHUB_ACTIONS");
   return value != nullptr && std::string_view(value) == "true";
@@ -369,7 +362,9 @@ int grade_folder(const CheckDump& check, CheckFormat format) {
 }  // namespace
 
 int run_check(const CheckDump& check) {
-  const auto format = format_of(check);
+  const auto format = format_asked_for<CheckFormat>(
+      check.format, check.output,
+      {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
   if (check.folder) return grade_folder(check, format);
   if (format == CheckFormat::csv)
     throw attn::Error(

@@ -61,8 +61,8 @@ struct MakeProbe {
 
 /// Writes the inputs to the file and prints the task sheet, or tells what the dimensions hide. Of several
 /// seeds each has a file with the seed in its name, of several names one of that name, and its task sheet
-/// beside it, .txt. Throws attn::Error for bad input.
-void run_probe(const MakeProbe& probe);
+/// beside it, .txt. Returns 0. Throws attn::Error for bad input.
+int run_probe(const MakeProbe& probe);
 
 /// A lesson with a mistake in it, beside the right one.
 struct BreakLesson {
@@ -73,20 +73,15 @@ struct BreakLesson {
   Paging paging = Paging::automatic;
 };
 
-/// The mistakes of one lesson, or of all.
-struct ListMistakes {
-  const lessons::Lesson* lesson = nullptr;  ///< of all where null
-  Paging paging = Paging::automatic;
-};
-
 /// Shows what the mistake changes and what it does not, and writes the file. Throws attn::Error for a mistake
-/// that the lesson cannot make on these options, and for bad input.
-void run_break(const BreakLesson& broken);
+/// that the lesson cannot make on these options, and for bad input. Returns 0.
+int run_break(const BreakLesson& broken);
 
 /// Ids of the mistakes that the lesson can make on the inputs of its probe.
 std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson);
 
-void list_mistakes(const ListMistakes& list);
+/// Shows the mistakes of the lesson, or of all where it is null. Returns 0.
+int list_mistakes(const lessons::Lesson* lesson);
 
 /// A dump that was computed from other inputs than the probe's.
 class OtherProbe : public attn::Error {

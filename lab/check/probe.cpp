@@ -1,5 +1,3 @@
-#include "lessons/workbench/exercises.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +18,7 @@
 #include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/names.hpp"
@@ -228,8 +227,11 @@ void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, c
 
 }  // namespace
 
-void run_probe(const MakeProbe& probe) {
-  if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
+int run_probe(const MakeProbe& probe) {
+  if (probe.is_audit) {
+    show(audit(*probe.lesson, probe.options), probe.paging);
+    return 0;
+  }
   make_folder_of(*probe.output);
   const bool are_several = probe.last_seed || probe.names;
   for (const auto& [file, seed] : files_of(probe)) {
@@ -238,9 +240,12 @@ void run_probe(const MakeProbe& probe) {
     fs::path path = file;
     const auto [inputs, task] = written_probe(probe, options, are_several ? path.filename().string() : file);
     write_to_file(file, inputs);
-    if (!are_several) return show(task, probe.paging);
-    write_to_file(path.replace_extension(".txt").string(), task);
+    if (are_several)
+      write_to_file(path.replace_extension(".txt").string(), task);
+    else
+      show(task, probe.paging);
   }
+  return 0;
 }
 
 std::vector<fs::path> probes_in(const std::string& folder) {

@@ -238,9 +238,7 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* he
   group.add("rtol", [&](const std::string& text) { comparison.relative = parse_tolerance("rtol", text); });
   group.add("only-common", comparison.only_common);
   group.add("ignore-config", comparison.ignores_config);
-  group.add(
-      "rename", [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); },
-      Values::list);
+  add_renames_option(group, comparison.renames);
 }
 
 Command parse_diff(int argc, char** argv) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -7,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -95,6 +99,23 @@ template <class Field>
 constexpr bool is_list = false;
 template <class Value>
 constexpr bool is_list<std::vector<Value>> = true;
+
+/// How a field reads in the help; empty for what is unset, and for flags.
+template <class Field>
+std::string text_of(const Field& field) {
+  if constexpr (std::is_same_v<Field, bool>)
+    return "";
+  else if constexpr (is_optional<Field>)
+    return field ? text_of(*field) : "";
+  else if constexpr (std::is_same_v<Field, std::vector<std::string>>)
+    return field.empty() ? "" : fmt::format("\"{}\"", fmt::join(field, "\", \""));
+  else if constexpr (is_list<Field>)
+    return fmt::format("{}", fmt::join(field, ","));
+  else if constexpr (std::is_same_v<Field, double>)
+    return fmt::format("{:g}", field);
+  else
+    return fmt::format("{}", field);
+}
 
 /// What an option is in lessons with heads where it is not given.
 inline constexpr std::string_view width_of_a_head = "d_model / heads";

@@ -48,18 +48,12 @@ template <class Field>
 bool has_values(const Field& field, const Values& values) {
   if constexpr (std::is_same_v<Field, bool>)
     return field;
-  else if constexpr (std::is_same_v<Field, std::optional<std::string>>)
-    return has_values(field.value_or("none"), values);
-  else if constexpr (is_optional<Field>)
-    return field && has_values(*field, values);
   else if constexpr (std::is_same_v<Field, Values>)
     return values == field;
-  else if constexpr (is_list<Field>)
-    return values == Values{fmt::format("{}", fmt::join(field, ","))};
-  else if constexpr (std::is_same_v<Field, double>)
-    return values == Values{fmt::format("{:g}", field)};
+  else if constexpr (std::is_same_v<Field, std::optional<std::string>>)
+    return values == Values{field.value_or("none")};
   else
-    return values == Values{fmt::format("{}", field)};
+    return values == Values{text_of(field)};
 }
 
 /// Whether a run of the lesson with these options is what the command asks for.
