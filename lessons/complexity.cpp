@@ -1,6 +1,5 @@
 /// How much each layer computes, holds and waits as the sequence grows. The lesson is the document
-/// complexity.md, whose formulas are held against what is counted here while the layers run. Source: Vaswani
-/// et al. 2017, "Attention Is All You Need", section 4 and table 1.
+/// complexity.md, whose formulas are held against what is counted here while the layers run.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,6 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/efficient.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 

@@ -22,9 +22,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {

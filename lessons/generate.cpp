@@ -1,8 +1,6 @@
 /// Writing a text token by token with a causal decoder, and the cache that saves it from reading everything
 /// anew. The lesson is the document generate.md; here is what no formula says: the words, what decoding
-/// without formulas writes, and what a trained model shows. Sources: Radford et al. 2018, "Improving Language
-/// Understanding by Generative Pre-Training" (a decoder alone); Shazeer 2019, "Fast Transformer Decoding"
-/// (the cache, multi-query attention); Ainslie et al. 2023, "GQA" (groups of heads).
+/// without formulas writes, and what a trained model shows.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,10 +23,8 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 

@@ -1,6 +1,5 @@
 /// What attention looks like, in numbers, and the two ways in which it goes wrong. The lesson is the document
 /// patterns.md; here is what no formula says: the heads of the lab's models, and which words are the same.
-/// Sources: Dong et al. 2021 (tokens that become alike), Zhai et al. 2023 (entropy collapse to a single key).
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +15,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"

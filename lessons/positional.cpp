@@ -1,9 +1,5 @@
 /// Positions: what attention cannot tell without them, and six ways to put them in. The lesson is the
-/// document positional.md. Sources: Vaswani et al. 2017, "Attention Is All You Need", section 3.5
-/// (sinusoidal); Gehring et al. 2017, "Convolutional Sequence to Sequence Learning" (learned); Shaw et al.
-/// 2018, "Self-Attention with Relative Position Representations"; Raffel et al. 2020, "Exploring the Limits
-/// of Transfer Learning with a Unified Text-to-Text Transformer", section 2.1 (T5); Press et al. 2022, "Train
-/// Short, Test Long" (ALiBi); Su et al. 2021, "RoFormer", section 3.2 (RoPE).
+/// document positional.md, which has its sources; here is what no formula says.
 
 #include "attn/ops/positional.hpp"
 
@@ -24,9 +20,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/layers.hpp"
 #include "trace/model.hpp"
 

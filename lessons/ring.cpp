@@ -1,8 +1,6 @@
 /// Attention of a sequence that is spread over machines: keys and values go round a ring of ranks, or the
 /// ranks exchange tokens for heads. The lesson is the document ring.md, which every process computes; what
-/// the ranks send each other and make of it is C++, and claims hold it to the document. Sources: Liu, Zaharia
-/// & Abbeel 2023, "Ring Attention with Blockwise Transformers"; Brandon et al. 2023, "Striped Attention";
-/// Jacobs et al. 2023, "DeepSpeed-Ulysses".
+/// the ranks send each other and make of it is C++, and claims hold it to the document, which has the sources.
 
 #include "fast/ranks/ring.hpp"
 
@@ -22,8 +20,6 @@
 
 #include "fast/ranks/network.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
-#include "lessons/workbench/workbench.hpp"
 #include "trace/any_tensor.hpp"
 
 namespace lessons {

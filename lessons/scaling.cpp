@@ -1,6 +1,5 @@
-/// Why scores are divided by √d_k: derived, then measured. The lesson is the document scaling.md; here are
-/// its random queries and keys. Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1 with
-/// footnote 4.
+/// Why scores are divided by √d_k: derived, then measured. The lesson is the document scaling.md, which has
+/// its source; here are its random queries and keys.
 
 #include <fmt/format.h>
 
@@ -8,7 +7,6 @@
 #include <string>
 
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 

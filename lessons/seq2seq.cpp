@@ -1,9 +1,6 @@
 /// Sequence to sequence: an LSTM reads a sentence, another one writes a sentence and attends to the states of
-/// the first. The lesson is the document seq2seq.md. Sources: Hochreiter & Schmidhuber 1997, "Long Short-Term
-/// Memory", and Gers et al. 2000 (the forget gate); Sutskever et al. 2014 and Cho et al. 2014 (without
-/// attention); Bahdanau et al. 2014, "Neural Machine Translation by Jointly Learning to Align and Translate",
-/// appendix A; Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation",
-/// section 3.
+/// the first. The lesson is the document seq2seq.md, which has its sources; here are its words and what it
+/// writes by itself.
 
 #include "lessons/seq2seq.hpp"
 
@@ -22,9 +19,7 @@
 #include "attn/ops/precision.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/translation.hpp"
 #include "trace/file.hpp"
 #include "trace/model.hpp"

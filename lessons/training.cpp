@@ -2,8 +2,6 @@
 /// with warm-up and clipping and without, with dropout and without; then each method on numbers of its own.
 /// The lesson is the document training.md; here are its random numbers and the training, which computes the
 /// document's formulas of the first step again and again.
-/// Sources: Vaswani et al. 2017, section 5.3 (Adam with warm-up), Kingma and Ba 2015 (Adam), Pascanu et al.
-/// 2013 (clipping), Srivastava et al. 2014 (dropout), Glorot and Bengio 2010 (Xavier), He et al. 2015.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,9 +22,7 @@
 #include "formula/entrywise.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 
