@@ -1,5 +1,5 @@
-/// Attention as a dictionary that always answers. The lesson is the document lookup.md, which has its sources;
-/// here is its model.
+/// Attention as a dictionary that always answers. The lesson is the document lookup.md, which has its
+/// sources; here is its model.
 
 #include <string>
 

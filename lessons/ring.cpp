@@ -1,6 +1,7 @@
 /// Attention of a sequence that is spread over machines: keys and values go round a ring of ranks, or the
 /// ranks exchange tokens for heads. The lesson is the document ring.md, which every process computes; what
-/// the ranks send each other and make of it is C++, and claims hold it to the document, which has the sources.
+/// the ranks send each other and make of it is C++, and claims hold it to the document, which has the
+/// sources.
 
 #include "fast/ranks/ring.hpp"
 
