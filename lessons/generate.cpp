@@ -19,7 +19,6 @@
 #include "attn/ops/positional.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/ops/softmax.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
@@ -251,9 +250,9 @@ formula::View logits_of(const WrittenText& text) {
   return owned_view(std::move(logits));
 }
 
-/// The place of the form for the other number, "do" for "does", or nothing where there is none. "its" is no
-/// form of "it".
-std::optional<std::size_t> other_form(const std::vector<std::string>& vocabulary, std::size_t word) {
+/// The place of the form for the other number, "do" for "does", or −1 where there is none. "its" is no form
+/// of "it".
+double other_form(const std::vector<std::string>& vocabulary, std::size_t word) {
   const auto& text = vocabulary[word];
   std::vector<std::string> forms;
   for (const std::string ending : {"s", "es"}) {
@@ -268,19 +267,9 @@ std::optional<std::size_t> other_form(const std::vector<std::string>& vocabulary
   }
   for (const auto& form : forms) {
     const auto found = attn::place_of(form, vocabulary);
-    if (found < vocabulary.size()) return found;
+    if (found < vocabulary.size()) return static_cast<double>(found);
   }
-  return std::nullopt;
-}
-
-/// What softmax gives the first word that is written, and its other form.
-std::string about_other_form(const WrittenText& text) {
-  const auto first = text.written.front();
-  const auto other = other_form(text.words, first);
-  if (!other) return "";
-  const auto shares = attn::softmax(text.logits[0]);
-  return fmt::format(" Softmax of the logits gives it {:.4f}, and the other form, \"{}\", only {:.4f}.",
-                     double{shares(0, first)}, text.words[*other], double{shares(0, *other)});
+  return -1.0;
 }
 
 /// Of each word of the prompt 1 where it is no noun, verb, adjective or adverb.
@@ -305,13 +294,11 @@ void add_functions(Functions& functions, const std::shared_ptr<const WrittenText
                              return list_code("text = ", text->prompt, "",
                                               fmt::format("  # places of: {}", fmt::join(text->typed, " ")));
                            }},
-                          {"arrays",
-                           [=](const DocumentRun& run) {
+                          {"arrays", [=](const DocumentRun& run) {
                              return list_code("prompt = np.array(", text->prompt, ")") + "\n" +
                                     list_code("chosen = np.array(", text->written, ")") + "\n" +
                                     list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
-                           }},
-                          {"about_other_form", [=](const DocumentRun&) { return about_other_form(*text); }}});
+                           }}});
   functions.mistakes = {{"cache/K", mistakes_of_cache}, {"cache/V", mistakes_of_cache}};
 }
 
@@ -336,6 +323,7 @@ void prepare_generate(DocumentRun& run, Functions& functions) {
   run.set("steps", static_cast<double>(text->written.size()));
   run.set("ended", text->end == text->written.back());
   run.set("distinct", static_cast<double>(distinct));
+  run.set("other_form", other_form(text->words, text->written.front()));
   run.set("biased", std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
             return given.first.substr(given.first.rfind('/') + 1).starts_with("b_");
           }));

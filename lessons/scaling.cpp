@@ -29,24 +29,10 @@ formula::View random_scores(DocumentRun& run) {
   return owned_view(std::move(scores));
 }
 
-/// The code that draws `name`, q or k, of the length d.
-std::string draw_code(const DrawCode& code, const char* name) {
-  const auto* const to_numpy = code.library() == "PyTorch" ? ".double().numpy()" : "";
-  return code.normal(fmt::format("f\"{} d_k={{d}}\"", name), fmt::format("({}, d)", *code.options.samples)) +
-         to_numpy;
-}
-
-void prepare_scaling(DocumentRun& run, Functions& functions) {
-  const DrawCode code{run.bench().options};
-  functions.texts.insert({{"library", [=](const DocumentRun&) { return std::string(code.library()); }},
-                          {"begin", [=](const DocumentRun&) { return code.begin(); }},
-                          {"q", [=](const DocumentRun&) { return draw_code(code, "q"); }},
-                          {"k", [=](const DocumentRun&) { return draw_code(code, "k"); }}});
-  functions.tensors["random_scores"] = random_scores;
-}
-
 }  // namespace
 
-const LessonCode scaling_code = {.prepare = prepare_scaling};
+const LessonCode scaling_code = {.prepare = [](DocumentRun&, Functions& functions) {
+  functions.tensors["random_scores"] = random_scores;
+}};
 
 }  // namespace lessons

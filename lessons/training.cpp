@@ -4,7 +4,6 @@
 /// document's formulas of the first step again and again.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -368,41 +367,7 @@ formula::View some_steps(DocumentRun& run) {
   return owned_view(steps);
 }
 
-/// The code that draws what is drawn here.
-std::string recipe(const DocumentRun& run) {
-  const auto& options = run.bench().options;
-  const auto size = [&](const std::string& axis) { return run.sheet().size_of(axis); };
-  const DrawCode code{options};
-  const auto shape = [&](const formula::Axes& axes) {
-    const auto lengths = run.sheet().shape_of(axes);
-    return lengths.size() == 1 ? fmt::format("{}", lengths[0])
-                               : fmt::format("({})", fmt::join(lengths, ", "));
-  };
-  std::string lines = code.begin();
-  const auto add = [&](const std::string& name, const std::string& draw) {
-    lines += fmt::format("\n{} = {}", name.substr(name.find('/') + 1), draw);
-  };
-  const auto add_normal = [&](const std::string& name, const formula::Axes& axes) {
-    add(name, code.normal('"' + name + '"', shape(axes)));
-  };
-  add("examples", code.integers("\"examples\"", size("symbol"), shape({"sequence", "position"})));
-  add("fresh", code.integers("\"fresh\"", size("symbol"), shape({"fresh/sequence", "position"})));
-  for (const auto& [name, rows, columns] : parameters) {
-    add_normal(name, {rows, columns});
-    lines += fmt::format(" * (1 / {} ** 0.5)", size(rows));
-  }
-  add_normal("dropout/scores", {"dropout/key"});
-  add("masks", code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
-                             fmt::format("({}, {})", *options.samples, size("dropout/key"))));
-  add_normal("initialisation/x", {"vector", "d_model"});
-  add_normal("initialisation/Z", {"layer", "before", "d_model"});
-  for (const std::string name : {"Z_Q", "Z_K"}) add_normal("initialisation/" + name, {"before", "d_model"});
-  add_normal("clipping/gradients", {"layer", "feature"});
-  return lines;
-}
-
-void prepare_training(DocumentRun& run, Functions& functions) {
-  const DrawCode code{run.bench().options};
+void prepare_training(DocumentRun&, Functions& functions) {
   const auto draw = [](const std::string& id) {
     return [id](DocumentRun& now) {
       auto view = owned_view(drawn_sequences(now.bench(), now.sheet(), id));
@@ -412,8 +377,6 @@ void prepare_training(DocumentRun& run, Functions& functions) {
   };
   functions.actions["name_symbols"] = name_symbols;
   functions.claims["first-gradient"] = claim_first_gradient;
-  functions.texts["recipe"] = recipe;
-  functions.texts["library"] = [=](const DocumentRun&) { return std::string(code.library()); };
   functions.tensors.insert({{"drawn_examples", draw("examples")},
                             {"drawn_fresh", draw("fresh")},
                             {"usual_sequence",
