@@ -31,12 +31,12 @@ namespace {
 
 /// What decoding without formulas has written behind the prompt.
 struct WrittenText {
-  std::vector<std::string> words{};    ///< the vocabulary
-  std::vector<std::string> typed{};    ///< the prompt
-  std::vector<std::size_t> prompt{};   ///< its words, by their place in the vocabulary
-  std::optional<std::size_t> end{};    ///< the word that ends a text, where there is one
-  std::vector<std::size_t> written{};  ///< one word a step
-  std::vector<Tensor<2>> logits{};     ///< of each step [1×vocabulary]
+  std::vector<std::string> words{};           ///< the vocabulary
+  std::vector<std::string> typed{};           ///< the prompt
+  std::vector<std::size_t> prompt{};          ///< its words, by their place in the vocabulary
+  std::optional<std::size_t> end{};           ///< the word that ends a text, where there is one
+  std::vector<std::size_t> written{};         ///< one word a step
+  std::vector<std::vector<double>> logits{};  ///< of each step [vocabulary]
 };
 
 /// What the ids of a layer's tensors begin with, counted from 1: "layer=1/"; nothing where there is one
@@ -198,7 +198,7 @@ void write(WrittenText& text, PlainDecoder decoder, std::size_t most) {
   auto logits = decoder.logits_after(text.prompt);
   while (true) {
     text.written.push_back(attn::argmax(logits.data(), logits.size()));
-    text.logits.push_back(logits);
+    text.logits.emplace_back(logits.begin(), logits.end());
     if (text.written.size() == most || text.written.back() == text.end) return;
     logits = decoder.logits_after({text.written.back()});
   }
@@ -242,14 +242,6 @@ attn::Mistakes mistakes_of_cache(DocumentRun& run, const std::string& id) {
            }}};
 }
 
-/// [step×vocabulary]
-formula::View logits_of(const WrittenText& text) {
-  formula::Numbers logits(attn::Shape{text.logits.size(), text.words.size()});
-  for (std::size_t step = 0; step < text.logits.size(); ++step)
-    std::copy(text.logits[step].begin(), text.logits[step].end(), &logits(step, 0));
-  return owned_view(std::move(logits));
-}
-
 /// The place of the form for the other number, "do" for "does", or −1 where there is none. "its" is no form
 /// of "it".
 double other_form(const std::vector<std::string>& vocabulary, std::size_t word) {
@@ -281,24 +273,23 @@ formula::View function_words(const WrittenText& text) {
 }
 
 void add_functions(Functions& functions, const std::shared_ptr<const WrittenText>& text) {
-  functions.tensors.insert(
-      {{"word_vectors", [=](DocumentRun& run) { return owned_view(vectors_of(run.bench(), *text)); }},
-       {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
-       {"prompt", [=](DocumentRun&) { return owned_view(text->prompt); }},
-       {"chosen", [=](DocumentRun&) { return owned_view(text->written); }},
-       {"chosen_logits", [=](DocumentRun&) { return logits_of(*text); }},
-       {"function_words", [=](DocumentRun&) { return function_words(*text); }},
-       {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}});
-  functions.texts.insert({{"text",
-                           [=](const DocumentRun&) {
-                             return list_code("text = ", text->prompt, "",
-                                              fmt::format("  # places of: {}", fmt::join(text->typed, " ")));
-                           }},
-                          {"arrays", [=](const DocumentRun& run) {
-                             return list_code("prompt = np.array(", text->prompt, ")") + "\n" +
-                                    list_code("chosen = np.array(", text->written, ")") + "\n" +
-                                    list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
-                           }}});
+  auto& tensors = functions.tensors;
+  tensors["word_vectors"] = [=](DocumentRun& run) { return owned_view(vectors_of(run.bench(), *text)); };
+  tensors["sinusoids"] = [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); };
+  tensors["prompt"] = [=](DocumentRun&) { return owned_view(text->prompt); };
+  tensors["chosen"] = [=](DocumentRun&) { return owned_view(text->written); };
+  tensors["chosen_logits"] = [=](DocumentRun&) { return owned_view(numbers_in_rows(text->logits)); };
+  tensors["function_words"] = [=](DocumentRun&) { return function_words(*text); };
+  tensors["sharings"] = [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); };
+  functions.texts["text"] = [=](const DocumentRun&) {
+    const auto comment = fmt::format("  # places of: {}", fmt::join(text->typed, " "));
+    return list_code("text = ", text->prompt, "", comment);
+  };
+  functions.texts["arrays"] = [=](const DocumentRun& run) {
+    return list_code("prompt = np.array(", text->prompt, ")") + "\n" +
+           list_code("chosen = np.array(", text->written, ")") + "\n" +
+           list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
+  };
   functions.mistakes = {{"cache/K", mistakes_of_cache}, {"cache/V", mistakes_of_cache}};
 }
 

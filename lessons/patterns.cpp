@@ -68,13 +68,9 @@ std::vector<std::size_t> first_places(const std::vector<std::string>& words) {
 
 /// The same of the words of a run, [batch×key]; padding is like no word.
 formula::View same_words(const DocumentRun& run) {
-  const auto& sentence = run.bench().plan.sentence;
-  formula::Numbers places(attn::Shape{sentence.size(), sentence.length()}, -1.0);
-  for (std::size_t b = 0; b < sentence.size(); ++b) {
-    const auto first = first_places(sentence.tokens[b]);
-    std::copy(first.begin(), first.end(), &places(b, 0));
-  }
-  return owned_view(std::move(places));
+  std::vector<std::vector<std::size_t>> places;
+  for (const auto& words : run.bench().plan.sentence.tokens) places.push_back(first_places(words));
+  return owned_view(numbers_in_rows(places, -1.0));
 }
 
 /// All heads of the shipped models one below the other. A text that is shorter than the longest has zeros
