@@ -1,11 +1,8 @@
 /// Back through attention and through the lessons that contain it: the gradient of a loss with respect to
 /// every tensor of the forward pass, derived step by step and checked by central differences. The parts of
 /// the lesson are the documents parts/backward_sdpa.md, backward_multihead.md, backward_transformer_block.md
-/// and backward_seq2seq.md; here is what no formula says: central differences and the fast kernel. Sources:
-/// Rumelhart, Hinton & Williams 1986, "Learning representations by back-propagating errors"; the formulas of
-/// attention as in Dao et al. 2022, "FlashAttention", appendix B.2; gradient checkpointing: Chen et al. 2016,
-/// "Training Deep Nets with Sublinear Memory Cost"; back through time: Werbos 1990, "Backpropagation Through
-/// Time: What It Does and How to Do It".
+/// and backward_seq2seq.md, which have its sources; here is what no formula says: central differences and the
+/// fast kernel.
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 /// A classifier of sentences with attention: embeddings, positions, one layer of multi-head attention, the
-/// mean over the tokens, and a score for each class. The lesson is the document classifier.md. Sources:
-/// Vaswani et al. 2017, sections 3.2.2 and 3.5, for attention and positions; Lin et al. 2014, "Network in
-/// Network", section 3.2, for the mean in place of a larger network.
+/// mean over the tokens, and a score for each class. The lesson is the document classifier.md, which has its
+/// sources.
 
 #include <algorithm>
 #include <string>
@@ -9,7 +8,6 @@
 
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 
 namespace lessons {

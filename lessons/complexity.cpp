@@ -1,6 +1,5 @@
 /// How much each layer computes, holds and waits as the sequence grows. The lesson is the document
-/// complexity.md, whose formulas are held against what is counted here while the layers run. Source: Vaswani
-/// et al. 2017, "Attention Is All You Need", section 4 and table 1.
+/// complexity.md, whose formulas are held against what is counted here while the layers run.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,6 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/efficient.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 
@@ -63,12 +61,9 @@ struct Size {
   std::size_t n, d;
 };
 
-/// What a layer took on one sequence.
-struct LayerCost {
-  attn::Cost cost;
-  std::int64_t sequential_steps = 0;
-  std::int64_t path_length = 0;  ///< between the first token and the last; 0 where nothing connects them
-};
+/// What a layer took on one sequence: multiply-adds, bytes of scores, sequential steps, and the path between
+/// the first token and the last, 0 where nothing connects them.
+using LayerCost = std::array<std::int64_t, 4>;
 
 /// What a layer may use for its run.
 struct Run {
@@ -159,13 +154,13 @@ class LayerCosts {
     CostCounter counter(bench_.trace.dtype(), &graph);
     Run run{size, bench_.options, bench_.random(std::string(id)), counter};
     std::find_if(layers.begin(), layers.end(), [&](const auto& layer) { return layer.id == id; })->run(run);
-    return found->second = {counter.cost(), graph.sequential_steps(),
-                            graph.path_length(0, size.n - 1).value_or(0)};
+    return found->second = {counter.cost().multiply_adds, counter.cost().score_bytes,
+                            graph.sequential_steps(), graph.path_length(0, size.n - 1).value_or(0)};
   }
 
   /// Whether it takes fewer multiply-adds than full attention.
   bool takes_less(std::string_view layer, const Size& size) {
-    return of(layer, size).cost.multiply_adds < of("full", size).cost.multiply_adds;
+    return of(layer, size)[0] < of("full", size)[0];
   }
 
  private:
@@ -194,14 +189,11 @@ std::size_t length_to_double(const Options& options) {
 /// What these layers took on sequences of these sizes: [quantity×layer×size].
 formula::View counts_of(LayerCosts& costs, const std::vector<std::string>& layers,
                         const std::vector<Size>& sizes) {
-  constexpr std::size_t quantities = 4;
-  formula::Numbers counts(attn::Shape{quantities, layers.size(), sizes.size()}, 0.0);
+  formula::Numbers counts(attn::Shape{std::tuple_size_v<LayerCost>, layers.size(), sizes.size()}, 0.0);
   for (std::size_t k = 0; k < layers.size(); ++k)
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const auto& cost = costs.of(layers[k], sizes[i]);
-      const std::array<std::int64_t, quantities> of_layer = {cost.cost.multiply_adds, cost.cost.score_bytes,
-                                                             cost.sequential_steps, cost.path_length};
-      for (std::size_t j = 0; j < quantities; ++j) counts(j, k, i) = static_cast<double>(of_layer[j]);
+      for (std::size_t j = 0; j < cost.size(); ++j) counts(j, k, i) = static_cast<double>(cost[j]);
     }
   return owned_view(std::move(counts));
 }
@@ -224,9 +216,8 @@ formula::View counted_crossings(LayerCosts& costs, const DocumentRun& run) {
 
 /// The options as the document's formulas call them, and which layers full attention overtakes.
 void set_names(DocumentRun& run, const Options& options, LayerCosts& costs) {
-  const auto set = [&](const char* name, std::size_t count) { run.set(name, static_cast<double>(count)); };
-  set("longest", longest_of(options));
-  set("doubled", length_to_double(options));
+  run.set("longest", static_cast<double>(longest_of(options)));
+  run.set("doubled", static_cast<double>(length_to_double(options)));
   const auto layers = counted_layers();
   for (const auto& layer : layers)
     run.set(layer + "/crosses", costs.takes_less(layer, {longest_of(options), run.bench().d_model()}));

@@ -1,6 +1,5 @@
 /// Cross-attention: the queries come from one sentence, the keys and values from another. The lesson is the
-/// document cross-attention.md.
-/// Sources: Bahdanau et al. 2014 (the idea, for translation); Vaswani et al. 2017, section 3.2.3 (this form).
+/// document cross-attention.md, which has its sources.
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/trained/translation.hpp"

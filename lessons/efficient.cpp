@@ -17,14 +17,13 @@
 #include <utility>
 #include <vector>
 #include <xtensor/xbuilder.hpp>
+#include <xtensor/xmanipulation.hpp>
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
@@ -34,11 +33,12 @@ namespace {
 /// What the variants of attention are measured against.
 struct Full {
   Workbench& bench;
-  Tensor<2> Q, K, V;  ///< [query×d_k], [key×d_k], [key×d_v]
-  KeyLists visible;   ///< the pairs of full attention: all, or none that look ahead
-  double magnitude;   ///< of what rounding is relative to
+  Tensor<2> Q, K, V;       ///< [query×d_k], [key×d_k], [key×d_v]
+  KeyLists visible{};      ///< the pairs of full attention: all, or none that look ahead
+  double magnitude = 0.0;  ///< of what rounding is relative to
 
   std::size_t n() const { return Q.shape(0); }
+  double root() const { return std::sqrt(static_cast<double>(K.shape(1))); }
   std::size_t block() const { return std::min(*bench.options.block, n()); }
   bool causal() const { return bench.options.causal; }
   attn::Limit rounding() const { return lessons::rounding(bench.trace, magnitude); }
@@ -49,16 +49,14 @@ struct Full {
 
 Full full_of(const DocumentRun& run) {
   auto& bench = run.bench();
-  auto Q = run.copy_of<double, 2>("Q"), K = run.copy_of<double, 2>("K"), V = run.copy_of<double, 2>("V");
-  const auto n = Q.shape(0);
-  const double magnitude =
-      magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(K.shape(1)))) * attn::max_abs(V);
-  return {bench,
-          std::move(Q),
-          std::move(K),
-          std::move(V),
-          bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n),
-          magnitude};
+  Full full = {.bench = bench,
+               .Q = run.copy_of<double, 2>("Q"),
+               .K = run.copy_of<double, 2>("K"),
+               .V = run.copy_of<double, 2>("V")};
+  const auto n = full.n();
+  full.visible = full.causal() ? attn::window_keys(n, n, 0) : attn::all_keys(n, n);
+  full.magnitude = magnitude_of_scores(full.Q, full.K, full.root()) * attn::max_abs(full.V);
+  return full;
 }
 
 Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
@@ -71,11 +69,8 @@ struct Grouped {
 };
 
 Grouped grouped(const DocumentRun& run) {
-  const auto heads_of = [&](const char* name) {
-    const auto heads = run.copy_of<double, 3>(name);
-    Tensor<4> sample({1, heads.shape(0), heads.shape(1), heads.shape(2)});
-    std::copy(heads.begin(), heads.end(), sample.begin());
-    return sample;
+  const auto heads_of = [&](const char* name) -> Tensor<4> {
+    return xt::expand_dims(run.copy_of<double, 3>(name), 0);
   };
   return {heads_of("gqa/queries"), heads_of("gqa/K_grouped"), heads_of("gqa/V_grouped")};
 }
@@ -142,9 +137,8 @@ void claim_equals_kernel_of_variant(const DocumentRun& run, const Full& full, co
   }
   attn::fast::Visibility visible = {.causal = full.causal() || claim.of == "sliding"};
   if (claim.of != "flash") visible.window = *full.bench.options.window;
-  const double root = std::sqrt(static_cast<double>(full.K.shape(1)));
-  compare(attn::fast::attention(attn::as_batch(full.Q), attn::as_batch(full.K), attn::as_batch(full.V), root,
-                                visible),
+  compare(attn::fast::attention(attn::as_batch(full.Q), attn::as_batch(full.K), attn::as_batch(full.V),
+                                full.root(), visible),
           full.rounding(),
           [&](const auto& fast) { return attn::max_abs_difference(attn::as_batch(output), fast.output); });
 }
@@ -152,10 +146,7 @@ void claim_equals_kernel_of_variant(const DocumentRun& run, const Full& full, co
 /// The claims that hold the formulas of the lesson against code that computes the listed pairs, tiles, chunks
 /// and sums alone, and against the fast kernels; `{do magnitude}`: below which number an error is rounding.
 void add_claims_of_variants(Functions& functions) {
-  const auto known = std::make_shared<std::optional<Full>>();
-  const auto full_once = [known](const DocumentRun& run) -> const Full& {
-    return *known ? **known : known->emplace(full_of(run));
-  };
+  const auto full_once = once(full_of);
   functions.actions["magnitude"] = [full_once](DocumentRun& run) {
     run.set("negligible", full_once(run).rounding().bound);
   };

@@ -1,8 +1,6 @@
 /// Writing a text token by token with a causal decoder, and the cache that saves it from reading everything
 /// anew. The lesson is the document generate.md; here is what no formula says: the words, what decoding
-/// without formulas writes, and what a trained model shows. Sources: Radford et al. 2018, "Improving Language
-/// Understanding by Generative Pre-Training" (a decoder alone); Shazeer 2019, "Fast Transformer Decoding"
-/// (the cache, multi-query attention); Ainslie et al. 2023, "GQA" (groups of heads).
+/// without formulas writes, and what a trained model shows.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,14 +19,11 @@
 #include "attn/ops/positional.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/ops/softmax.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 
@@ -36,12 +31,12 @@ namespace {
 
 /// What decoding without formulas has written behind the prompt.
 struct WrittenText {
-  std::vector<std::string> words{};    ///< the vocabulary
-  std::vector<std::string> typed{};    ///< the prompt
-  std::vector<std::size_t> prompt{};   ///< its words, by their place in the vocabulary
-  std::optional<std::size_t> end{};    ///< the word that ends a text, where there is one
-  std::vector<std::size_t> written{};  ///< one word a step
-  std::vector<Tensor<2>> logits{};     ///< of each step [1×vocabulary]
+  std::vector<std::string> words{};           ///< the vocabulary
+  std::vector<std::string> typed{};           ///< the prompt
+  std::vector<std::size_t> prompt{};          ///< its words, by their place in the vocabulary
+  std::optional<std::size_t> end{};           ///< the word that ends a text, where there is one
+  std::vector<std::size_t> written{};         ///< one word a step
+  std::vector<std::vector<double>> logits{};  ///< of each step [vocabulary]
 };
 
 /// What the ids of a layer's tensors begin with, counted from 1: "layer=1/"; nothing where there is one
@@ -203,7 +198,7 @@ void write(WrittenText& text, PlainDecoder decoder, std::size_t most) {
   auto logits = decoder.logits_after(text.prompt);
   while (true) {
     text.written.push_back(attn::argmax(logits.data(), logits.size()));
-    text.logits.push_back(logits);
+    text.logits.emplace_back(logits.begin(), logits.end());
     if (text.written.size() == most || text.written.back() == text.end) return;
     logits = decoder.logits_after({text.written.back()});
   }
@@ -247,17 +242,9 @@ attn::Mistakes mistakes_of_cache(DocumentRun& run, const std::string& id) {
            }}};
 }
 
-/// [step×vocabulary]
-formula::View logits_of(const WrittenText& text) {
-  formula::Numbers logits(attn::Shape{text.logits.size(), text.words.size()});
-  for (std::size_t step = 0; step < text.logits.size(); ++step)
-    std::copy(text.logits[step].begin(), text.logits[step].end(), &logits(step, 0));
-  return owned_view(std::move(logits));
-}
-
-/// The place of the form for the other number, "do" for "does", or nothing where there is none. "its" is no
-/// form of "it".
-std::optional<std::size_t> other_form(const std::vector<std::string>& vocabulary, std::size_t word) {
+/// The place of the form for the other number, "do" for "does", or −1 where there is none. "its" is no form
+/// of "it".
+double other_form(const std::vector<std::string>& vocabulary, std::size_t word) {
   const auto& text = vocabulary[word];
   std::vector<std::string> forms;
   for (const std::string ending : {"s", "es"}) {
@@ -272,19 +259,9 @@ std::optional<std::size_t> other_form(const std::vector<std::string>& vocabulary
   }
   for (const auto& form : forms) {
     const auto found = attn::place_of(form, vocabulary);
-    if (found < vocabulary.size()) return found;
+    if (found < vocabulary.size()) return static_cast<double>(found);
   }
-  return std::nullopt;
-}
-
-/// What softmax gives the first word that is written, and its other form.
-std::string about_other_form(const WrittenText& text) {
-  const auto first = text.written.front();
-  const auto other = other_form(text.words, first);
-  if (!other) return "";
-  const auto shares = attn::softmax(text.logits[0]);
-  return fmt::format(" Softmax of the logits gives it {:.4f}, and the other form, \"{}\", only {:.4f}.",
-                     double{shares(0, first)}, text.words[*other], double{shares(0, *other)});
+  return -1.0;
 }
 
 /// Of each word of the prompt 1 where it is no noun, verb, adjective or adverb.
@@ -296,26 +273,23 @@ formula::View function_words(const WrittenText& text) {
 }
 
 void add_functions(Functions& functions, const std::shared_ptr<const WrittenText>& text) {
-  functions.tensors.insert(
-      {{"word_vectors", [=](DocumentRun& run) { return owned_view(vectors_of(run.bench(), *text)); }},
-       {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
-       {"prompt", [=](DocumentRun&) { return owned_view(text->prompt); }},
-       {"chosen", [=](DocumentRun&) { return owned_view(text->written); }},
-       {"chosen_logits", [=](DocumentRun&) { return logits_of(*text); }},
-       {"function_words", [=](DocumentRun&) { return function_words(*text); }},
-       {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}});
-  functions.texts.insert({{"text",
-                           [=](const DocumentRun&) {
-                             return list_code("text = ", text->prompt, "",
-                                              fmt::format("  # places of: {}", fmt::join(text->typed, " ")));
-                           }},
-                          {"arrays",
-                           [=](const DocumentRun& run) {
-                             return list_code("prompt = np.array(", text->prompt, ")") + "\n" +
-                                    list_code("chosen = np.array(", text->written, ")") + "\n" +
-                                    list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
-                           }},
-                          {"about_other_form", [=](const DocumentRun&) { return about_other_form(*text); }}});
+  auto& tensors = functions.tensors;
+  tensors["word_vectors"] = [=](DocumentRun& run) { return owned_view(vectors_of(run.bench(), *text)); };
+  tensors["sinusoids"] = [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); };
+  tensors["prompt"] = [=](DocumentRun&) { return owned_view(text->prompt); };
+  tensors["chosen"] = [=](DocumentRun&) { return owned_view(text->written); };
+  tensors["chosen_logits"] = [=](DocumentRun&) { return owned_view(numbers_in_rows(text->logits)); };
+  tensors["function_words"] = [=](DocumentRun&) { return function_words(*text); };
+  tensors["sharings"] = [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); };
+  functions.texts["text"] = [=](const DocumentRun&) {
+    const auto comment = fmt::format("  # places of: {}", fmt::join(text->typed, " "));
+    return list_code("text = ", text->prompt, "", comment);
+  };
+  functions.texts["arrays"] = [=](const DocumentRun& run) {
+    return list_code("prompt = np.array(", text->prompt, ")") + "\n" +
+           list_code("chosen = np.array(", text->written, ")") + "\n" +
+           list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
+  };
   functions.mistakes = {{"cache/K", mistakes_of_cache}, {"cache/V", mistakes_of_cache}};
 }
 
@@ -340,6 +314,7 @@ void prepare_generate(DocumentRun& run, Functions& functions) {
   run.set("steps", static_cast<double>(text->written.size()));
   run.set("ended", text->end == text->written.back());
   run.set("distinct", static_cast<double>(distinct));
+  run.set("other_form", other_form(text->words, text->written.front()));
   run.set("biased", std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
             return given.first.substr(given.first.rfind('/') + 1).starts_with("b_");
           }));

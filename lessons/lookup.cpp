@@ -1,11 +1,9 @@
-/// Attention as a dictionary that always answers. The lesson is the document lookup.md; here is its model.
-/// Sources: Vaswani et al. 2017, "Attention Is All You Need", section 3.2, for queries, keys and values;
-/// Hinton et al. 2015, "Distilling the Knowledge in a Neural Network", section 2, for the temperature.
+/// Attention as a dictionary that always answers. The lesson is the document lookup.md, which has its
+/// sources; here is its model.
 
 #include <string>
 
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 
@@ -16,14 +14,10 @@ namespace {
 /// yellow.
 attn::Model colours() {
   return {.task = "colours",
-          .configuration = {},
           .vocabularies = {{"words", {"red", "yellow", "green", "cyan", "blue", "magenta"}}},
-          .scores = {},
-          .command = "",
           .tensors = {{"query", {2}, {3.7, 1.5}},
                       {"keys", {6, 2}, {1, 0, 0.5, 0.87, -0.5, 0.87, -1, 0, -0.5, -0.87, 0.5, -0.87}},
-                      {"values", {6, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1}}},
-          .training = {}};
+                      {"values", {6, 3}, {1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1}}}};
 }
 
 void give_colours(ModelInputs& inputs) {

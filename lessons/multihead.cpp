@@ -1,7 +1,5 @@
 /// Multi-head attention: several attentions side by side, each with its own view of the tokens. The lesson is
-/// the document multihead.md.
-/// Sources: Vaswani et al. 2017, section 3.2.2; shared key and value heads: Shazeer 2019 (multi-query) and
-/// Ainslie et al. 2023 (grouped-query).
+/// the document multihead.md, which has its sources.
 
 #include "lessons/multihead.hpp"
 
@@ -12,7 +10,6 @@
 #include "attn/ops/mask.hpp"
 #include "formula/entrywise.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/layers.hpp"
 
 namespace lessons {

@@ -1,6 +1,5 @@
 /// What attention looks like, in numbers, and the two ways in which it goes wrong. The lesson is the document
 /// patterns.md; here is what no formula says: the heads of the lab's models, and which words are the same.
-/// Sources: Dong et al. 2021 (tokens that become alike), Zhai et al. 2023 (entropy collapse to a single key).
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +15,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
@@ -70,13 +68,9 @@ std::vector<std::size_t> first_places(const std::vector<std::string>& words) {
 
 /// The same of the words of a run, [batch×key]; padding is like no word.
 formula::View same_words(const DocumentRun& run) {
-  const auto& sentence = run.bench().plan.sentence;
-  formula::Numbers places(attn::Shape{sentence.size(), sentence.length()}, -1.0);
-  for (std::size_t b = 0; b < sentence.size(); ++b) {
-    const auto first = first_places(sentence.tokens[b]);
-    std::copy(first.begin(), first.end(), &places(b, 0));
-  }
-  return owned_view(std::move(places));
+  std::vector<std::vector<std::size_t>> places;
+  for (const auto& words : run.bench().plan.sentence.tokens) places.push_back(first_places(words));
+  return owned_view(numbers_in_rows(places, -1.0));
 }
 
 /// All heads of the shipped models one below the other. A text that is shorter than the longest has zeros

@@ -1,9 +1,5 @@
 /// Positions: what attention cannot tell without them, and six ways to put them in. The lesson is the
-/// document positional.md. Sources: Vaswani et al. 2017, "Attention Is All You Need", section 3.5
-/// (sinusoidal); Gehring et al. 2017, "Convolutional Sequence to Sequence Learning" (learned); Shaw et al.
-/// 2018, "Self-Attention with Relative Position Representations"; Raffel et al. 2020, "Exploring the Limits
-/// of Transfer Learning with a Unified Text-to-Text Transformer", section 2.1 (T5); Press et al. 2022, "Train
-/// Short, Test Long" (ALiBi); Su et al. 2021, "RoFormer", section 3.2 (RoPE).
+/// document positional.md, which has its sources; here is what no formula says.
 
 #include "attn/ops/positional.hpp"
 
@@ -12,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <numbers>
 #include <numeric>
@@ -24,9 +19,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/layers.hpp"
 #include "trace/model.hpp"
 
@@ -34,17 +27,10 @@ namespace lessons {
 
 namespace {
 
-constexpr std::size_t letters_in_training = 10, more_letters = 14;
-
-/// The letters with their positions, [1×token×d_model].
-Tensor<3> encoded_letters(const attn::Model& model, std::size_t count) {
-  const auto letters = attn::as_batch(attn::rows(model.matrix("embedding"), 0, count));
-  return model.find("positions") ? attn::add_positions(letters, model.matrix("positions")) : letters;
-}
-
 /// What a model makes of the first letters of the alphabet: "j i h".
 std::string reverse_alphabet(const attn::Model& model, std::size_t count) {
-  const auto X = encoded_letters(model, count);
+  auto X = attn::as_batch(attn::rows(model.matrix("embedding"), 0, count));
+  if (model.find("positions") != nullptr) X = attn::add_positions(X, model.matrix("positions"));
   const auto attention = attn::multi_head_attention(X, weights_in(model, "layer=1/attention/", 1));
   const auto logits =
       attn::linear<3>(X + attention.output, model.matrix("output/W"), model.vector("output/b"));
@@ -57,13 +43,6 @@ std::string reverse_alphabet(const attn::Model& model, std::size_t count) {
   return fmt::format("{}", fmt::join(letters, " "));
 }
 
-std::string line_of(const std::string& name, const attn::Model& model, const std::string& score,
-                    const std::string& letters) {
-  const auto found = model.scores.find(score);
-  const auto right = found == model.scores.end() ? "–" : fmt::format("{:.0f} %", 100.0 * found->second);
-  return fmt::format("{:<22}{:>6}   {}", name, right, letters);
-}
-
 /// Whether the shipped models with learned positions and without any are there.
 bool has_trained_positions() {
   return attn::missing_model_file("reverse").empty() &&
@@ -73,14 +52,22 @@ bool has_trained_positions() {
 /// What two trained models make of letters that they have to say backwards: one with a learned table of
 /// positions, one with none (attnlab train reverse).
 std::string letters_backwards(const DocumentRun&) {
-  const auto learned = attn::shipped_model("reverse"), without = attn::shipped_model("reverse-no-positions");
-  return fmt::format(
-      "                       right   for a b c d e f g h i j (k l m n)\n{}\n{}\n{}",
-      line_of("learned positions", *learned, "symbols right",
-              reverse_alphabet(*learned, letters_in_training)),
-      line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training",
-              reverse_alphabet(*learned, more_letters)),
-      line_of("no positions", *without, "symbols right", reverse_alphabet(*without, letters_in_training)));
+  struct Line {
+    const char *name, *model, *score;
+    std::size_t letters;
+  };
+  constexpr std::size_t in_training = 10, more = 14;
+  std::string lines = "                       right   for a b c d e f g h i j (k l m n)";
+  for (const auto& [name, file, score, letters] :
+       {Line{"learned positions", "reverse", "symbols right", in_training},
+        {"the same, 14 letters", "reverse", "symbols right, 4 longer than in training", more},
+        {"no positions", "reverse-no-positions", "symbols right", in_training}}) {
+    const auto model = attn::shipped_model(file);
+    const auto found = model->scores.find(score);
+    const auto right = found == model->scores.end() ? "–" : fmt::format("{:.0f} %", 100.0 * found->second);
+    lines += fmt::format("\n{:<22}{:>6}   {}", name, right, reverse_alphabet(*model, letters));
+  }
+  return lines;
 }
 
 /// Keys of a cache that is rotated again, as a whole, whenever a token is added to a prompt of any length:

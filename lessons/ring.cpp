@@ -1,8 +1,7 @@
 /// Attention of a sequence that is spread over machines: keys and values go round a ring of ranks, or the
 /// ranks exchange tokens for heads. The lesson is the document ring.md, which every process computes; what
-/// the ranks send each other and make of it is C++, and claims hold it to the document. Sources: Liu, Zaharia
-/// & Abbeel 2023, "Ring Attention with Blockwise Transformers"; Brandon et al. 2023, "Striped Attention";
-/// Jacobs et al. 2023, "DeepSpeed-Ulysses".
+/// the ranks send each other and make of it is C++, and claims hold it to the document, which has the
+/// sources.
 
 #include "fast/ranks/ring.hpp"
 
@@ -22,8 +21,6 @@
 
 #include "fast/ranks/network.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
-#include "lessons/workbench/workbench.hpp"
 #include "trace/any_tensor.hpp"
 
 namespace lessons {
@@ -64,16 +61,13 @@ void each_row(Whole& x, Block& block, const Positions& rows, std::size_t first_h
         visit(&x(sample, first_head + head, rows[row], 0), &block(sample, head, row, 0));
 }
 
-/// Some rows of x [batch×head×row…], of so many heads; and the inverse.
-Tensor<4> take_rows(const Tensor<4>& x, const Positions& rows, std::size_t first_head, std::size_t heads) {
-  Tensor<4> block({x.shape(0), heads, rows.size(), x.shape(3)});
+/// Some rows of x [batch×head×row…], of so many heads or all; and the inverse.
+Tensor<4> take_rows(const Tensor<4>& x, const Positions& rows, std::size_t first_head = 0,
+                    std::optional<std::size_t> heads = {}) {
+  Tensor<4> block({x.shape(0), heads.value_or(x.shape(1)), rows.size(), x.shape(3)});
   each_row(x, block, rows, first_head,
            [&](const double* from, double* to) { std::copy_n(from, x.shape(3), to); });
   return block;
-}
-
-Tensor<4> take_rows(const Tensor<4>& x, const Positions& rows) {
-  return take_rows(x, rows, 0, x.shape(1));
 }
 
 void put_rows(Tensor<4>& x, const Positions& rows, const Tensor<4>& block, std::size_t first_head = 0) {
@@ -374,11 +368,7 @@ std::string rank_marks(const DocumentRun& run) {
 }
 
 void prepare_ring(DocumentRun&, Functions& functions) {
-  // Computed once, when it is asked for first: then all processes have come there.
-  const auto result =
-      [known = std::make_shared<std::optional<RingResult>>()](const DocumentRun& run) -> const RingResult& {
-    return *known ? **known : known->emplace(result_of_ranks(run));
-  };
+  const auto result = once(result_of_ranks);  // when it is asked for, all processes have come there
   functions.texts["rank_marks"] = rank_marks;
   functions.tensors.insert(
       {{"bytes_on_the_wire", [=](DocumentRun& run) { return owned_view(result(run).bytes); }},

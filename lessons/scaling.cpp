@@ -1,6 +1,5 @@
-/// Why scores are divided by √d_k: derived, then measured. The lesson is the document scaling.md; here are
-/// its random queries and keys. Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1 with
-/// footnote 4.
+/// Why scores are divided by √d_k: derived, then measured. The lesson is the document scaling.md, which has
+/// its source; here are its random queries and keys.
 
 #include <fmt/format.h>
 
@@ -8,7 +7,6 @@
 #include <string>
 
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 
@@ -31,24 +29,10 @@ formula::View random_scores(DocumentRun& run) {
   return owned_view(std::move(scores));
 }
 
-/// The code that draws `name`, q or k, of the length d.
-std::string draw_code(const DrawCode& code, const char* name) {
-  const auto* const to_numpy = code.library() == "PyTorch" ? ".double().numpy()" : "";
-  return code.normal(fmt::format("f\"{} d_k={{d}}\"", name), fmt::format("({}, d)", *code.options.samples)) +
-         to_numpy;
-}
-
-void prepare_scaling(DocumentRun& run, Functions& functions) {
-  const DrawCode code{run.bench().options};
-  functions.texts.insert({{"library", [=](const DocumentRun&) { return std::string(code.library()); }},
-                          {"begin", [=](const DocumentRun&) { return code.begin(); }},
-                          {"q", [=](const DocumentRun&) { return draw_code(code, "q"); }},
-                          {"k", [=](const DocumentRun&) { return draw_code(code, "k"); }}});
-  functions.tensors["random_scores"] = random_scores;
-}
-
 }  // namespace
 
-const LessonCode scaling_code = {.prepare = prepare_scaling};
+const LessonCode scaling_code = {.prepare = [](DocumentRun&, Functions& functions) {
+  functions.tensors["random_scores"] = random_scores;
+}};
 
 }  // namespace lessons

@@ -1,13 +1,9 @@
 /// Scoring functions: five ways to say how well a query matches a key, on the same queries and keys. The
-/// lesson is the document scoring.md; here is its model. Sources: Bahdanau et al. 2014, "Neural Machine
-/// Translation by Jointly Learning to Align and Translate", appendix A.1.2 (additive); Luong et al. 2015,
-/// "Effective Approaches to Attention-based Neural Machine Translation", section 3.1 (dot, general, concat);
-/// Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1 (scaled dot).
+/// lesson is the document scoring.md, which has its sources; here is its model.
 
 #include <string>
 
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 
@@ -18,11 +14,8 @@ namespace {
 /// feature to where tanh is steep and the others to where it is flat.
 attn::Model features() {
   return {.task = "features",
-          .configuration = {},
           .vocabularies = {{"words", {"the", "a", "small", "big", "cat", "dog", "mouse"}},
                            {"target_words", {"le", "un", "petit", "grand", "chat", "chien", "souris"}}},
-          .scores = {},
-          .command = "",
           .tensors = {{"words", {7, 3}, {0.2, 0.1, 1.5, 0.1, 0.2, 1.4,  0.3, 1.6, 0.2, 0.3, -1.6,
                                          0.2, 1.5, 0.8, 0.1, 1.5, -0.4, 0.1, 1.4, 1.6, 0.1}},
                       {"target_words", {7, 3}, {0.1, 0,   1.6, 0.2, 0.1, 1.5,  0.2, 1.6, 0.1, 0.2, -1.6,
@@ -30,8 +23,7 @@ attn::Model features() {
                       {"W_a", {3, 3}, {2, 0, 0, 0, 1, 0, 0, 0, 2}},
                       {"W_q", {3, 3}, {-2, 2, 2, 2, -2, 2, 2, 2, -2}},
                       {"W_k", {3, 3}, {2, 0, 0, 0, 2, 0, 0, 0, 2}},
-                      {"v_a", {3}, {1.5, 1.5, 1.5}}},
-          .training = {}};
+                      {"v_a", {3}, {1.5, 1.5, 1.5}}}};
 }
 
 void give_features(ModelInputs& inputs) {

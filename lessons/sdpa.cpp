@@ -1,5 +1,5 @@
-/// Scaled dot-product attention on its own: no words, no weight matrices, only Q, K and V.
-/// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1, equation 1.
+/// Scaled dot-product attention on its own: no words, no weight matrices, only Q, K and V. The lesson is the
+/// document sdpa.md, which has its source.
 
 #include "lessons/sdpa.hpp"
 
@@ -13,7 +13,6 @@
 #include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
 

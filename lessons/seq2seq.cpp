@@ -1,9 +1,6 @@
 /// Sequence to sequence: an LSTM reads a sentence, another one writes a sentence and attends to the states of
-/// the first. The lesson is the document seq2seq.md. Sources: Hochreiter & Schmidhuber 1997, "Long Short-Term
-/// Memory", and Gers et al. 2000 (the forget gate); Sutskever et al. 2014 and Cho et al. 2014 (without
-/// attention); Bahdanau et al. 2014, "Neural Machine Translation by Jointly Learning to Align and Translate",
-/// appendix A; Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation",
-/// section 3.
+/// the first. The lesson is the document seq2seq.md, which has its sources; here are its words and what it
+/// writes by itself.
 
 #include "lessons/seq2seq.hpp"
 
@@ -22,9 +19,7 @@
 #include "attn/ops/precision.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/translation.hpp"
 #include "trace/file.hpp"
 #include "trace/model.hpp"
@@ -150,31 +145,26 @@ void add_gold(DocumentRun& run, Functions& functions, const std::shared_ptr<Text
 /// the share of exact translations [model×length] that the training of the shipped models measured. Throws
 /// attn::Error where a model has none, or of other lengths.
 formula::View exact_by_length(const DocumentRun& run) {
-  const std::pair<std::string, std::string> measured[] = {{"attention", "translation"},
-                                                          {"no attention", "translation-without-attention"},
-                                                          {"transformer", "translation-transformer"},
-                                                          {"rotary", "translation-rotary"}};
-  std::vector<std::string> names, longest;
-  std::vector<double> shares;
-  for (const auto& [name, file] : measured) {
-    const auto path = fmt::format("{}/{}.safetensors", attn::data_folder("models"), file);
+  std::vector<std::string> longest;
+  std::vector<std::vector<double>> shares;
+  for (const auto* kind : {"", "-without-attention", "-transformer", "-rotary"}) {
+    const auto path = fmt::format("{}/translation{}.safetensors", attn::data_folder("models"), kind);
     std::vector<std::string> lengths;
+    auto& of_model = shares.emplace_back();
     for (const auto& score : attn::read_scores_by_length(path)) {
       lengths.push_back(std::to_string(score.most));
-      shares.push_back(score.value);
+      of_model.push_back(score.value);
     }
-    if (names.empty()) longest = lengths;
+    if (longest.empty()) longest = lengths;
     if (lengths.empty() || lengths != longest)
       throw attn::Error(fmt::format(
           "{} has scores of other lengths than the first model; valid: what attnlab train translation wrote",
           path));
-    names.push_back(name);
   }
+  const std::vector<std::string> names = {"attention", "no attention", "transformer", "rotary"};
   run.bench().trace.label("model", {{names}});
   run.bench().trace.label("length", {{longest}});
-  formula::Numbers table(attn::Shape{names.size(), longest.size()});
-  std::copy(shares.begin(), shares.end(), table.begin());
-  return owned_view(std::move(table));
+  return owned_view(numbers_in_rows(shares));
 }
 
 /// "the the cat …" for each sentence, with a capital where its source has one.
@@ -208,16 +198,6 @@ Tensor<2> given_words(const Workbench& bench, const TokenBatch& writes, std::siz
   return xt::cast<double>(given);
 }
 
-/// Words by their numbers, −1 behind the last one of a shorter sentence.
-Tensor<2> in_rows(const std::vector<std::vector<std::size_t>>& numbers) {
-  std::size_t steps = 0;
-  for (const auto& row : numbers) steps = std::max(steps, row.size());
-  Tensor<2> rows({numbers.size(), steps}, -1.0);
-  for (std::size_t b = 0; b < numbers.size(); ++b)
-    std::copy(numbers[b].begin(), numbers[b].end(), &rows(b, 0));
-  return rows;
-}
-
 /// The vocabulary, and the words to write by number.
 void choose_vocabulary(Workbench& bench, const TokenBatch& chosen_from, Texts& texts) {
   const auto& learned = bench.options.vocabulary;
@@ -247,7 +227,7 @@ void choose_vocabulary(Workbench& bench, const TokenBatch& chosen_from, Texts& t
     for (const auto& word : sentence)
       row.push_back(attn::place_of(bench.options.as_read(word, vocabulary), vocabulary));
   }
-  texts.words = in_rows(numbers);
+  texts.words = numbers_in_rows(numbers, -1.0);
 }
 
 /// From now on the decoder's rows are named after these words.
@@ -367,7 +347,7 @@ void write_greedily(DocumentRun& run, Texts& texts) {
            (!written[b].empty() && written[b].back() == end);
   };
   for (bool is_writing = true; is_writing;) {
-    const auto [probabilities, weights] = decode(run, vectors_at(vectors, in_rows(read)));
+    const auto [probabilities, weights] = decode(run, vectors_at(vectors, numbers_in_rows(read, -1.0)));
     const auto last = probabilities.shape(1) - 1;
     is_writing = false;
     for (std::size_t b = 0; b < sources.size(); ++b) {
@@ -384,8 +364,8 @@ void write_greedily(DocumentRun& run, Texts& texts) {
       is_writing = true;
     }
   }
-  texts.words = in_rows(written);
-  texts.words_read = in_rows(read);
+  texts.words = numbers_in_rows(written, -1.0);
+  texts.words_read = numbers_in_rows(read, -1.0);
 }
 
 /// Of a model that writes by itself, the last of them that of <s>.
@@ -425,11 +405,11 @@ void add_writing(Functions& functions, const std::shared_ptr<Texts>& texts) {
 
 /// The formula of a gate with the rows of `sums` from `first` on.
 formula::Expr with_rows_from(const formula::Expr& x, double first, const std::string& axis) {
-  formula::Node node =
-      *formula::with_parts(x, [&](const formula::Expr& part) { return with_rows_from(part, first, axis); });
-  if (node.op == formula::Op::entry && node.name.ends_with("sums"))
-    node.parts.back() = formula::call("+", {first, formula::position(axis)});
-  return formula::Expr(std::move(node));
+  if (x->op == formula::Op::entry && x->name.ends_with("sums"))
+    return formula::edited(x, [&](formula::Node& node) {
+      node.parts.back() = formula::call("+", {first, formula::position(axis)});
+    });
+  return formula::with_parts(x, [&](const auto& part) { return with_rows_from(part, first, axis); });
 }
 
 /// The gates of weights that are stored in another order than i, f, g, o.

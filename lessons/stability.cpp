@@ -1,12 +1,10 @@
 /// Softmax in numbers that have an end: where exp overflows, why subtracting the maximum cures it, what half
-/// precision makes of a mask, and what the temperature does. The lesson is the document stability.md; here
-/// its scores are drawn. Sources: IEEE 754-2019; Blanchard, Higham and Higham 2021, "Accurately computing the
-/// log-sum-exp and softmax functions".
+/// precision makes of a mask, and what the temperature does. The lesson is the document stability.md, which
+/// has its sources; here its scores are drawn.
 
 #include <cmath>
 
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 
 namespace lessons {
 

@@ -2,14 +2,10 @@
 /// with warm-up and clipping and without, with dropout and without; then each method on numbers of its own.
 /// The lesson is the document training.md; here are its random numbers and the training, which computes the
 /// document's formulas of the first step again and again.
-/// Sources: Vaswani et al. 2017, section 5.3 (Adam with warm-up), Kingma and Ba 2015 (Adam), Pascanu et al.
-/// 2013 (clipping), Srivastava et al. 2014 (dropout), Glorot and Bengio 2010 (Xavier), He et al. 2015.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -24,9 +20,7 @@
 #include "formula/entrywise.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 
@@ -34,17 +28,8 @@ namespace {
 
 using formula::Numbers;
 
-/// What the model learns, in the order in which it is drawn, and its axes.
-struct Parameter {
-  std::string name, rows, columns;
-};
-
-const std::array<Parameter, 6> parameters = {{{"E", "symbol", "d_model"},
-                                              {"P", "position", "d_model"},
-                                              {"W_Q", "d_model", "d_k"},
-                                              {"W_K", "d_model", "d_k"},
-                                              {"W_V", "d_model", "d_v"},
-                                              {"W_out", "d_v", "symbol"}}};
+/// What the model learns, in the order in which it is drawn.
+const std::vector<std::string> parameters = {"E", "P", "W_Q", "W_K", "W_V", "W_out"};
 
 /// `id` [sequence×position]: symbols, each uniform on those that there are.
 Numbers drawn_sequences(Workbench& bench, const formula::Sheet& sheet, const std::string& id) {
@@ -81,8 +66,9 @@ struct Settings {
 /// What happened in a training.
 struct Training {
   std::vector<double> loss{}, norm{};  ///< [step]: of the batch and of its gradient, before the step is made
-  std::size_t halfway = 0;             ///< the first step whose loss is below half of guessing's, or the last
-  std::vector<Numbers> midway{}, after{};  ///< the parameters before that step, and after the last one
+  /// The parameters before the first step whose loss is below half of guessing's, or before the last; and
+  /// after the last.
+  std::vector<Numbers> midway{}, after{};
 };
 
 /// The document's formulas of the first step, for any batch and any parameters.
@@ -103,7 +89,7 @@ class FirstStep {
   }
 
   void set_parameters(const std::vector<Numbers>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) set(parameters[i].name, values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) set(parameters[i], values[i]);
   }
 
   /// The rows of `sequences` from `first` on; behind the last comes the first again.
@@ -129,7 +115,7 @@ class FirstStep {
   std::vector<Numbers> gradient() const {
     std::vector<Numbers> gradient;
     for (const auto& parameter : parameters)
-      gradient.push_back(formula::numbers_in_order(sheet_.tensor("first_step/d_" + parameter.name)));
+      gradient.push_back(formula::numbers_in_order(sheet_.tensor("first_step/d_" + parameter)));
     return gradient;
   }
 
@@ -152,7 +138,7 @@ Numbers kept(Workbench& bench, const formula::Sheet& sheet, std::size_t step, do
   return xt::cast<double>(mask) / (1.0 - p);
 }
 
-Training train(DocumentRun& run, const Settings& settings) {
+Training train(const DocumentRun& run, const Settings& settings) {
   const auto& sheet = run.sheet();
   const auto steps = sheet.size_of("step");
   const double width = static_cast<double>(sheet.size_of("d_model"));
@@ -162,7 +148,7 @@ Training train(DocumentRun& run, const Settings& settings) {
   FirstStep first_step(sheet);
   Training training;
   for (const auto& parameter : parameters)
-    training.after.push_back(formula::numbers_in_order(sheet.tensor(parameter.name)));
+    training.after.push_back(formula::numbers_in_order(sheet.tensor(parameter)));
   std::vector<Numbers> m, v;  // of Adam (Kingma and Ba 2015, algorithm 1)
   for (const auto& x : training.after) m.push_back(xt::zeros_like(x));
   v = m;
@@ -172,17 +158,12 @@ Training train(DocumentRun& run, const Settings& settings) {
     if (settings.dropout > 0.0) first_step.set("first_step/kept", kept(mute, sheet, step, settings.dropout));
     first_step.compute("first_step/d_W_out");
     const auto gradient = first_step.gradient();
+    if (settings.rate && !std::isfinite(first_step.loss())) break;
     training.loss.push_back(first_step.loss());
     training.norm.push_back(norm_of(gradient));
-    if (training.halfway == 0 && (training.loss.back() < 0.5 * guessing || step == steps)) {
-      training.halfway = step;
+    if (training.midway.empty() && (training.loss.back() < 0.5 * guessing || step == steps))
       training.midway = training.after;
-    }
     if (settings.rate) {
-      if (!std::isfinite(training.loss.back())) {
-        training.loss.pop_back();
-        break;
-      }
       for (std::size_t i = 0; i < gradient.size(); ++i) training.after[i] -= *settings.rate * gradient[i];
       continue;
     }
@@ -221,7 +202,7 @@ double share_right(const formula::Sheet& sheet, const Training& training) {
 }
 
 /// With warm-up and clipping, without the one, without the other, and with dropout where there is some.
-std::vector<Training> trainings_of(DocumentRun& run) {
+std::vector<Training> trainings_of(const DocumentRun& run) {
   const auto& options = run.bench().options;
   const double warmup = static_cast<double>(*options.warmup), max_norm = *options.max_norm;
   constexpr double no_limit = std::numeric_limits<double>::infinity();
@@ -233,10 +214,9 @@ std::vector<Training> trainings_of(DocumentRun& run) {
 
 /// One row [step] of each.
 formula::View curves_of(const std::vector<Training>& trainings, std::vector<double> Training::*curve) {
-  Numbers rows(attn::Shape{trainings.size(), (trainings.front().*curve).size()});
-  for (std::size_t i = 0; i < trainings.size(); ++i)
-    std::copy((trainings[i].*curve).begin(), (trainings[i].*curve).end(), &rows(i, 0));
-  return owned_view(std::move(rows));
+  std::vector<std::vector<double>> rows;
+  for (const auto& training : trainings) rows.push_back(training.*curve);
+  return owned_view(numbers_in_rows(rows));
 }
 
 formula::View losses_without_adam(DocumentRun& run) {
@@ -248,11 +228,7 @@ formula::View losses_without_adam(DocumentRun& run) {
 
 /// The model learns once the first of these numbers is asked for.
 void add_trainings(Functions& functions) {
-  const auto known = std::make_shared<std::vector<Training>>();
-  const auto trainings = [known](DocumentRun& run) -> const std::vector<Training>& {
-    if (known->empty()) *known = trainings_of(run);
-    return *known;
-  };
+  const auto trainings = once(trainings_of);
   functions.tensors["losses"] = [=](DocumentRun& run) { return curves_of(trainings(run), &Training::loss); };
   functions.tensors["norms"] = [=](DocumentRun& run) { return curves_of(trainings(run), &Training::norm); };
   functions.tensors["losses_without_adam"] = losses_without_adam;
@@ -262,10 +238,10 @@ void add_trainings(Functions& functions) {
     return owned_view(right);
   };
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    functions.tensors[parameters[i].name + "_midway"] = [=](DocumentRun& run) {
+    functions.tensors[parameters[i] + "_midway"] = [=](DocumentRun& run) {
       return owned_view(trainings(run).front().midway[i]);
     };
-    functions.tensors[parameters[i].name + "_after"] = [=](DocumentRun& run) {
+    functions.tensors[parameters[i] + "_after"] = [=](DocumentRun& run) {
       return owned_view(trainings(run).front().after[i]);
     };
   }
@@ -282,9 +258,8 @@ bool starts_from_drawn(const DocumentRun& run) {
   };
   return is("examples", drawn_sequences(again, run.sheet(), "examples")) &&
          is("fresh", drawn_sequences(again, run.sheet(), "fresh")) &&
-         std::all_of(parameters.begin(), parameters.end(), [&](const auto& one) {
-           const auto rows = run.sheet().size_of(one.rows), columns = run.sheet().size_of(one.columns);
-           return is(one.name, again.input({.id = one.name}, {rows, columns}));
+         std::all_of(parameters.begin(), parameters.end(), [&](const auto& name) {
+           return is(name, again.input({.id = name}, run.sheet().tensor(name).shape));
          });
 }
 
@@ -306,8 +281,8 @@ void claim_first_gradient(DocumentRun& run, const ToClaim& claim) {
   Gradients gradients;
   std::vector<Numbers> found;
   for (const auto& parameter : parameters) {
-    found.push_back(formula::numbers_in_order(run.sheet().tensor("first_step/d_" + parameter.name)));
-    gradients.push_back({parameter.name, {found.back().begin(), found.back().end()}});
+    found.push_back(formula::numbers_in_order(run.sheet().tensor("first_step/d_" + parameter)));
+    gradients.push_back({parameter, {found.back().begin(), found.back().end()}});
   }
   const double norm = norm_of(found);
   if (norm == 0.0)
@@ -342,7 +317,7 @@ using Counts = std::vector<std::int64_t>;
 
 /// The first mask of a run, and how often each key is kept by all of them, one after another, as
 /// np.random.binomial(1, 1 - p, (samples, keys)) draws them.
-std::pair<Counts, Counts> drawn_masks(DocumentRun& run) {
+std::pair<Counts, Counts> drawn_masks(const DocumentRun& run) {
   const auto& options = run.bench().options;
   const auto keys = run.sheet().size_of("dropout/key");
   auto& random = run.bench().random("dropout/mask");
@@ -356,10 +331,7 @@ std::pair<Counts, Counts> drawn_masks(DocumentRun& run) {
 }
 
 void add_masks(Functions& functions) {
-  const auto masks = [known = std::make_shared<std::optional<std::pair<Counts, Counts>>>()](
-                         DocumentRun& run) -> const std::pair<Counts, Counts>& {
-    return *known ? **known : known->emplace(drawn_masks(run));
-  };
+  const auto masks = once(drawn_masks);
   functions.tensors["first_mask"] = [=](DocumentRun& run) { return owned_view(masks(run).first); };
   functions.tensors["times_kept"] = [=](DocumentRun& run) { return owned_view(masks(run).second); };
 }
@@ -372,41 +344,7 @@ formula::View some_steps(DocumentRun& run) {
   return owned_view(steps);
 }
 
-/// The code that draws what is drawn here.
-std::string recipe(const DocumentRun& run) {
-  const auto& options = run.bench().options;
-  const auto size = [&](const std::string& axis) { return run.sheet().size_of(axis); };
-  const DrawCode code{options};
-  const auto shape = [&](const formula::Axes& axes) {
-    const auto lengths = run.sheet().shape_of(axes);
-    return lengths.size() == 1 ? fmt::format("{}", lengths[0])
-                               : fmt::format("({})", fmt::join(lengths, ", "));
-  };
-  std::string lines = code.begin();
-  const auto add = [&](const std::string& name, const std::string& draw) {
-    lines += fmt::format("\n{} = {}", name.substr(name.find('/') + 1), draw);
-  };
-  const auto add_normal = [&](const std::string& name, const formula::Axes& axes) {
-    add(name, code.normal('"' + name + '"', shape(axes)));
-  };
-  add("examples", code.integers("\"examples\"", size("symbol"), shape({"sequence", "position"})));
-  add("fresh", code.integers("\"fresh\"", size("symbol"), shape({"fresh/sequence", "position"})));
-  for (const auto& [name, rows, columns] : parameters) {
-    add_normal(name, {rows, columns});
-    lines += fmt::format(" * (1 / {} ** 0.5)", size(rows));
-  }
-  add_normal("dropout/scores", {"dropout/key"});
-  add("masks", code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
-                             fmt::format("({}, {})", *options.samples, size("dropout/key"))));
-  add_normal("initialisation/x", {"vector", "d_model"});
-  add_normal("initialisation/Z", {"layer", "before", "d_model"});
-  for (const std::string name : {"Z_Q", "Z_K"}) add_normal("initialisation/" + name, {"before", "d_model"});
-  add_normal("clipping/gradients", {"layer", "feature"});
-  return lines;
-}
-
-void prepare_training(DocumentRun& run, Functions& functions) {
-  const DrawCode code{run.bench().options};
+void prepare_training(DocumentRun&, Functions& functions) {
   const auto draw = [](const std::string& id) {
     return [id](DocumentRun& now) {
       auto view = owned_view(drawn_sequences(now.bench(), now.sheet(), id));
@@ -416,16 +354,13 @@ void prepare_training(DocumentRun& run, Functions& functions) {
   };
   functions.actions["name_symbols"] = name_symbols;
   functions.claims["first-gradient"] = claim_first_gradient;
-  functions.texts["recipe"] = recipe;
-  functions.texts["library"] = [=](const DocumentRun&) { return std::string(code.library()); };
-  functions.tensors.insert({{"drawn_examples", draw("examples")},
-                            {"drawn_fresh", draw("fresh")},
-                            {"usual_sequence",
-                             [](DocumentRun&) {  // e c a g b d
-                               return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
-                             }},
-                            {"some_steps", some_steps},
-                            {"learns", learns}});
+  functions.tensors["drawn_examples"] = draw("examples");
+  functions.tensors["drawn_fresh"] = draw("fresh");
+  functions.tensors["usual_sequence"] = [](DocumentRun&) {
+    return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});  // e c a g b d
+  };
+  functions.tensors["some_steps"] = some_steps;
+  functions.tensors["learns"] = learns;
   add_trainings(functions);
   add_masks(functions);
 }

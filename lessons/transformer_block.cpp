@@ -1,15 +1,12 @@
 /// A block of a transformer: attention mixes the tokens, a feed-forward network rewrites each of them, and
-/// around both go residual connections and layer norm. The lesson is the document transformer-block.md.
-/// Sources: Vaswani et al. 2017, section 3.1 and equation 2; layer norm: Ba et al. 2016; before the sublayer:
-/// Xiong et al. 2020; residual connections: He et al. 2016; GELU: Hendrycks & Gimpel 2016.
+/// around both go residual connections and layer norm. The lesson is the document transformer-block.md, which
+/// has its sources.
 
 #include <string>
 
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/workbench.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -227,6 +228,16 @@ class DocumentRun {
  private:
   Telling run_;
 };
+
+/// What `compute` makes of a run, computed when it is asked for first.
+template <class Compute>
+auto once(Compute compute) {
+  using Result = std::invoke_result_t<Compute, const DocumentRun&>;
+  return
+      [compute, known = std::make_shared<std::optional<Result>>()](const DocumentRun& run) -> const Result& {
+        return *known ? **known : known->emplace(compute(run));
+      };
+}
 
 /// What a PartRun runs on.
 struct Silence {

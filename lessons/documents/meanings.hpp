@@ -71,6 +71,17 @@ formula::View owned_view(const std::vector<Number>& list, formula::Axes axes = {
   return view;
 }
 
+/// Lists one below the other, [list×place], with a number behind the shorter ones.
+template <class Number>
+formula::Numbers numbers_in_rows(const std::vector<std::vector<Number>>& lists, double filling = 0.0) {
+  std::size_t longest = 0;
+  for (const auto& list : lists) longest = std::max(longest, list.size());
+  formula::Numbers numbers(attn::Shape{lists.size(), longest}, filling);
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    std::copy(lists[i].begin(), lists[i].end(), numbers.data() + i * longest);
+  return numbers;
+}
+
 /// The formula with the prefix before the names of tensors that have it.
 template <class HasPrefix>
 formula::Expr with_prefix(const formula::Expr& x, const std::string& prefix, const HasPrefix& has_prefix) {

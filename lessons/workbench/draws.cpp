@@ -92,42 +92,6 @@ attn::AnyRank<double> Draws::uniform(const attn::Shape& shape) {
   return values;
 }
 
-std::string DrawCode::begin() const {
-  if (draws_as_torch(options)) return fmt::format("torch.manual_seed({})", options.seed);
-  const std::string_view generator =
-      options.rng == "pcg64" ? "np.random.default_rng" : "np.random.RandomState";
-  if (!draws_by_name(options)) return fmt::format("rng = {}({})", generator, options.seed);
-  return fmt::format(
-      "from zlib import crc32\n"
-      "def rng(name): return {}([{}, crc32(name.encode())])",
-      generator, options.seed);
-}
-
-std::string DrawCode::stream(std::string_view name) const {
-  return draws_by_name(options) ? fmt::format("rng({})", name) : "rng";
-}
-
-std::string DrawCode::normal(std::string_view name, std::string_view shape) const {
-  if (draws_as_torch(options)) return fmt::format("torch.randn({})", shape);
-  return fmt::format("{}.normal(0, 1, {})", stream(name), shape);
-}
-
-std::string DrawCode::binomial(std::string_view name, std::string_view probability,
-                               std::string_view shape) const {
-  if (draws_as_torch(options)) return fmt::format("torch.rand({}) < {}", shape, probability);
-  return fmt::format("{}.binomial(1, {}, {})", stream(name), probability, shape);
-}
-
-std::string DrawCode::integers(std::string_view name, std::size_t count, std::string_view shape) const {
-  if (draws_as_torch(options)) return fmt::format("torch.randint({}, {})", count, shape);
-  const auto* const function = options.rng == "pcg64" ? "integers" : "randint";
-  return fmt::format("{}.{}(0, {}, {})", stream(name), function, count, shape);
-}
-
-std::string_view DrawCode::library() const {
-  return draws_as_torch(options) ? "PyTorch" : "NumPy";
-}
-
 namespace {
 
 /// Beyond it products of weights leave the range of float32.

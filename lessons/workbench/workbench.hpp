@@ -67,30 +67,6 @@ class Draws {
   std::unique_ptr<attn::Random> stream_;
 };
 
-/// Code that a reader can run to draw what a run with these options draws: NumPy's, or PyTorch's with --rng
-/// torch.
-struct DrawCode {
-  const Options& options;
-
-  /// "rng = np.random.RandomState(42)": what comes before all draws.
-  std::string begin() const;
-
-  /// "rng.normal(0, 1, 6)" for the shape "6". Under --draws name `name` is a string of Python: "\"W_Q\"".
-  std::string normal(std::string_view name, std::string_view shape) const;
-
-  /// "rng.binomial(1, p, 6)" likewise.
-  std::string binomial(std::string_view name, std::string_view probability, std::string_view shape) const;
-
-  /// "rng.randint(0, 7, 6)" likewise: whole numbers from 0 to below `count`.
-  std::string integers(std::string_view name, std::size_t count, std::string_view shape) const;
-
-  /// "NumPy" or "PyTorch".
-  std::string_view library() const;
-
- private:
-  std::string stream(std::string_view name) const;
-};
-
 /// The standard deviation of a drawn weight [fan_in×fan_out]: 1/√fan_in where nothing is chosen,
 /// √(2/(fan_in+fan_out)) for "xavier" (Glorot & Bengio 2010), √(2/fan_in) for "he" (He et al. 2015), that of
 /// the uniform numbers on ±1/√fan_in for "linear" and on [0, 1) for "uniform", or the number that `choice`

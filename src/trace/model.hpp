@@ -31,17 +31,17 @@ struct ScoreOfLengths {
 
 /// Trained weights, and what is known about them.
 struct Model {
-  std::string task;                                  ///< "about"
-  std::map<std::string, std::string> configuration;  ///< "heads" "2"
+  std::string task{};                                  ///< "about"
+  std::map<std::string, std::string> configuration{};  ///< "heads" "2"
   std::map<std::string, std::vector<std::string>>
-      vocabularies;                      ///< "words": what the rows of a table stand for
-  std::map<std::string, double> scores;  ///< what was measured after training
+      vocabularies{};                      ///< "words": what the rows of a table stand for
+  std::map<std::string, double> scores{};  ///< what was measured after training
   std::map<std::string, std::size_t>
       examples_scored{};                           ///< how many examples a score is a share of; may be empty
   std::vector<ScoreOfLengths> scores_by_length{};  ///< how a score depends on the length; may be empty
-  std::string command;                             ///< that made it
-  std::vector<ModelTensor> tensors;
-  std::map<std::string, std::string> training;  ///< where a training that goes on stands; else empty
+  std::string command{};                           ///< that made it
+  std::vector<ModelTensor> tensors{};
+  std::map<std::string, std::string> training{};  ///< where a training that goes on stands; else empty
 
   /// What the configuration says of `name`, and nothing where it does not say it.
   std::string said(const std::string& name) const;
