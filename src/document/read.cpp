@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "attn/text/trim.hpp"
 #include "document/document.hpp"
 #include "document/prose.hpp"
 #include "formula/parse.hpp"
@@ -19,12 +20,12 @@ constexpr std::array words_of_marks = {
     "with --all", "one line",      "no table",        "hidden", "shares",  "spare",   "curve",
     "linear",     "whole numbers", "for all samples", "given",  "no plot", "no code", "picture"};
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
+    lines.emplace_back(text.substr(begin, end - begin));
+    if (lines.back().ends_with('\r')) lines.back().pop_back();
     begin = end + 1;
   }
   return lines;
@@ -76,10 +77,23 @@ std::size_t opening_brace(std::string_view text) {
   return text.npos;
 }
 
+/// The line with values in place of names in braces.
+std::string with_values(std::string line, const std::vector<std::string>& names,
+                        const std::vector<std::string>& values) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto name = fmt::format("{{{}}}", names[i]);
+    for (auto at = line.find(name); at != line.npos; at = line.find(name, at + values[i].size()))
+      line.replace(at, name.size(), values[i]);
+  }
+  return line;
+}
+
 class DocumentReader {
  public:
   explicit DocumentReader(const Document& document) : document_(document), lines_(lines_of(document.text)) {
+    for (std::size_t number = 1; number <= lines_.size() + 1; ++number) numbers_.push_back(number);
     blank_comments();
+    repeat_lines();
   }
 
   std::vector<std::pair<std::string, Source>> front_matter() {
@@ -111,7 +125,7 @@ class DocumentReader {
   }
 
  private:
-  Place place(std::size_t column = 1) const { return {document_.file, at_ + 1, column}; }
+  Place place(std::size_t column = 1) const { return {document_.file, numbers_[at_], column}; }
 
   /// The line.
   Source source() const { return Source(place(), lines_[at_]); }
@@ -136,6 +150,57 @@ class DocumentReader {
     }
     if (in_comment) throw Error(begin, "<!-- without the --> that ends it");
     at_ = 0;
+  }
+
+  /// Writes out the lines between `{for NAME, NAME of a, b | c, d}` and `{end for}`, once for each row.
+  void repeat_lines() {
+    std::vector<std::size_t> begins;
+    std::size_t bytes = 0;
+    for (; at_ < lines_.size(); ++at_) {
+      if (lines_[at_].starts_with("{for ")) begins.push_back(at_);
+      if (lines_[at_] != "{end for}") continue;
+      if (begins.empty()) throw Error(place(), "{end for} without {for …}");
+      repeat_lines_from(begins.back(), bytes);
+      begins.pop_back();
+    }
+    if (!begins.empty()) throw Error({document_.file, numbers_[begins[0]]}, "{for …} without its {end for}");
+    at_ = 0;
+  }
+
+  /// Those up to here, and leaves the last of them behind. Adds their bytes to those written out before.
+  void repeat_lines_from(std::size_t begin, std::size_t& bytes) {
+    constexpr std::string_view word = "for ", of = " of ";
+    const auto end = std::exchange(at_, begin);
+    const auto first = place();
+    Marks none;
+    const auto head = in_braces(none).text();
+    const auto values_begin = head.find(of);
+    if (values_begin == head.npos)
+      throw Error(first, "a repetition without its values; valid: {for NAME of VALUE | VALUE}");
+    const auto names = cut_at_commas(head.substr(word.size(), values_begin - word.size()));
+    std::vector<std::string> lines;
+    std::vector<std::size_t> numbers;
+    for (const auto row : attn::pieces_of(std::string_view(head).substr(values_begin + of.size()), "|")) {
+      auto values = cut_at_commas(row);
+      if (values.size() < names.size())
+        throw Error(first, fmt::format("\"{}\" has no value for each of {}", row, fmt::join(names, ", ")));
+      const auto last = values.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
+      *last = fmt::format("{}", fmt::join(last, values.end(), ", "));
+      for (auto line = at_ + 1; line < end; ++line) {
+        lines.push_back(with_values(lines_[line], names, values));
+        numbers.push_back(numbers_[line]);
+        if ((bytes += lines.back().size()) > most_bytes)
+          throw Error(first, fmt::format("lines that make more than {} bytes", most_bytes));
+      }
+    }
+    const auto replace = [&](auto& all, const auto& others) {
+      const auto place = all.begin() + static_cast<std::ptrdiff_t>(begin);
+      all.insert(all.erase(place, place + static_cast<std::ptrdiff_t>(end + 1 - begin)), others.begin(),
+                 others.end());
+    };
+    replace(lines_, lines);
+    replace(numbers_, numbers);
+    at_ = begin + lines.size() - 1;
   }
 
   /// Up to the end of the text, or to an `{else …}` or `{end}` of a line of its own.
@@ -273,9 +338,9 @@ class DocumentReader {
     if (at_ == lines_.size()) throw Error(block.place, "``` without the ``` that ends it");
     if (text.starts_with('|'))
       for (auto line = begin; line < at_; ++line)
-        block.rows.push_back(read_row(Source({document_.file, line + 1, 1}, lines_[line])));
+        block.rows.push_back(read_row(Source({document_.file, numbers_[line], 1}, lines_[line])));
     else
-      block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
+      block.prose = read_prose(Source({document_.file, numbers_[begin], 1}, text));
     ++at_;
     return block;
   }
@@ -461,7 +526,8 @@ class DocumentReader {
   }
 
   const Document& document_;
-  std::vector<std::string_view> lines_;
+  std::vector<std::string> lines_;
+  std::vector<std::size_t> numbers_;  ///< of the lines in the file, and of its end
   std::size_t at_ = 0, levels_ = 0;
 };
 
