@@ -223,10 +223,10 @@ class DocumentReader {
   Block block(std::string_view line, std::string_view word) {
     if (word == "if") return choice();
     if (word == "at") return remark();
-    if (word == "use" || word == "do" || word == "flow") return call(word);
-    if (word == "label") return label();
+    if (word == "use" || word == "do" || word == "flow") return with_condition(call(word));
+    if (word == "label") return with_condition(label());
     if (line.starts_with('#')) return heading();
-    if (line.starts_with(fence_mark)) return fence();
+    if (line.starts_with(fence_mark)) return with_condition(fence());
     if (line.starts_with('\t'))
       throw Error(place(), "a tab before the text; valid: 4 blanks before a formula, else none");
     if (const auto blanks = line.find_first_not_of(" \t"); blanks > 0)
@@ -331,6 +331,7 @@ class DocumentReader {
       ++at_;
       return block;
     }
+    with_marks_taken(source().part(fence_mark.size()), block.marks);
     const auto begin = ++at_;
     std::string text;
     for (; at_ < lines_.size() && !lines_[at_].starts_with(fence_mark); ++at_)
@@ -415,8 +416,8 @@ class DocumentReader {
     return block;
   }
 
-  Block call(std::string_view word) {
-    auto block = call_without_condition(word);
+  /// The block, where the condition behind it holds.
+  static Block with_condition(Block block) {
     const auto condition = std::exchange(block.marks.condition, std::nullopt);
     if (!condition) return block;
     Block choice{.kind = Block::Kind::choice, .place = block.place};
@@ -424,7 +425,7 @@ class DocumentReader {
     return choice;
   }
 
-  Block call_without_condition(std::string_view word) {
+  Block call(std::string_view word) {
     Block block{.kind = word == "use"    ? Block::Kind::use
                         : word == "flow" ? Block::Kind::flow
                                          : Block::Kind::call,
@@ -439,16 +440,16 @@ class DocumentReader {
     return block;
   }
 
-  /// `{label head as no. {head}}`: up to the last brace of the line.
+  /// `{label head as no. {head}}`
   Block label() {
-    constexpr std::string_view as = " as ", word = "{label ";
+    constexpr std::string_view as = " as ", word = "label ";
     Block block{.kind = Block::Kind::label, .place = place()};
-    const auto line = source().without_blanks();
-    const auto axis_end = line.text().find(as);
-    if (axis_end == std::string::npos || !line.text().ends_with('}'))
+    const auto text = in_braces(block.marks);
+    const auto axis_end = text.text().find(as);
+    if (axis_end == std::string::npos)
       throw Error(block.place, "a label that does not say of what; valid: {label AXIS as WORDS}");
-    block.call = {"label", {line.text().substr(word.size(), axis_end - word.size())}};
-    block.prose = read_prose(line.part(axis_end + as.size(), line.text().size() - 1));
+    block.call = {"label", {text.text().substr(word.size(), axis_end - word.size())}};
+    block.prose = read_prose(text.part(axis_end + as.size()));
     ++at_;
     return block;
   }
