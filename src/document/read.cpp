@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "attn/text/trim.hpp"
 #include "document/document.hpp"
 #include "document/prose.hpp"
 #include "formula/parse.hpp"
@@ -19,12 +20,12 @@ constexpr std::array words_of_marks = {
     "with --all", "one line",      "no table",        "hidden", "shares",  "spare",   "curve",
     "linear",     "whole numbers", "for all samples", "given",  "no plot", "no code", "picture"};
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
+    lines.emplace_back(text.substr(begin, end - begin));
+    if (lines.back().ends_with('\r')) lines.back().pop_back();
     begin = end + 1;
   }
   return lines;
@@ -76,10 +77,23 @@ std::size_t opening_brace(std::string_view text) {
   return text.npos;
 }
 
+/// The line with values in place of names in braces.
+std::string with_values(std::string line, const std::vector<std::string>& names,
+                        const std::vector<std::string>& values) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto name = fmt::format("{{{}}}", names[i]);
+    for (auto at = line.find(name); at != line.npos; at = line.find(name, at + values[i].size()))
+      line.replace(at, name.size(), values[i]);
+  }
+  return line;
+}
+
 class DocumentReader {
  public:
   explicit DocumentReader(const Document& document) : document_(document), lines_(lines_of(document.text)) {
+    for (std::size_t number = 1; number <= lines_.size() + 1; ++number) numbers_.push_back(number);
     blank_comments();
+    repeat_lines();
   }
 
   std::vector<std::pair<std::string, Source>> front_matter() {
@@ -111,7 +125,7 @@ class DocumentReader {
   }
 
  private:
-  Place place(std::size_t column = 1) const { return {document_.file, at_ + 1, column}; }
+  Place place(std::size_t column = 1) const { return {document_.file, numbers_[at_], column}; }
 
   /// The line.
   Source source() const { return Source(place(), lines_[at_]); }
@@ -138,6 +152,57 @@ class DocumentReader {
     at_ = 0;
   }
 
+  /// Writes out the lines between `{for NAME, NAME of a, b | c, d}` and `{end for}`, once for each row.
+  void repeat_lines() {
+    std::vector<std::size_t> begins;
+    std::size_t bytes = 0;
+    for (; at_ < lines_.size(); ++at_) {
+      if (lines_[at_].starts_with("{for ")) begins.push_back(at_);
+      if (lines_[at_] != "{end for}") continue;
+      if (begins.empty()) throw Error(place(), "{end for} without {for …}");
+      repeat_lines_from(begins.back(), bytes);
+      begins.pop_back();
+    }
+    if (!begins.empty()) throw Error({document_.file, numbers_[begins[0]]}, "{for …} without its {end for}");
+    at_ = 0;
+  }
+
+  /// Those up to here, and leaves the last of them behind. Adds their bytes to those written out before.
+  void repeat_lines_from(std::size_t begin, std::size_t& bytes) {
+    constexpr std::string_view word = "for ", of = " of ";
+    const auto end = std::exchange(at_, begin);
+    const auto first = place();
+    Marks none;
+    const auto head = in_braces(none).text();
+    const auto values_begin = head.find(of);
+    if (values_begin == head.npos)
+      throw Error(first, "a repetition without its values; valid: {for NAME of VALUE | VALUE}");
+    const auto names = cut_at_commas(head.substr(word.size(), values_begin - word.size()));
+    std::vector<std::string> lines;
+    std::vector<std::size_t> numbers;
+    for (const auto row : attn::pieces_of(std::string_view(head).substr(values_begin + of.size()), "|")) {
+      auto values = cut_at_commas(row);
+      if (values.size() < names.size())
+        throw Error(first, fmt::format("\"{}\" has no value for each of {}", row, fmt::join(names, ", ")));
+      const auto last = values.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
+      *last = fmt::format("{}", fmt::join(last, values.end(), ", "));
+      for (auto line = at_ + 1; line < end; ++line) {
+        lines.push_back(with_values(lines_[line], names, values));
+        numbers.push_back(numbers_[line]);
+        if ((bytes += lines.back().size()) > most_bytes)
+          throw Error(first, fmt::format("lines that make more than {} bytes", most_bytes));
+      }
+    }
+    const auto replace = [&](auto& all, const auto& others) {
+      const auto place = all.begin() + static_cast<std::ptrdiff_t>(begin);
+      all.insert(all.erase(place, place + static_cast<std::ptrdiff_t>(end + 1 - begin)), others.begin(),
+                 others.end());
+    };
+    replace(lines_, lines);
+    replace(numbers_, numbers);
+    at_ = begin + lines.size() - 1;
+  }
+
   /// Up to the end of the text, or to an `{else …}` or `{end}` of a line of its own.
   std::vector<Block> blocks() {
     std::vector<Block> blocks;
@@ -158,10 +223,10 @@ class DocumentReader {
   Block block(std::string_view line, std::string_view word) {
     if (word == "if") return choice();
     if (word == "at") return remark();
-    if (word == "use" || word == "do" || word == "flow") return call(word);
-    if (word == "label") return label();
+    if (word == "use" || word == "do" || word == "flow") return with_condition(call(word));
+    if (word == "label") return with_condition(label());
     if (line.starts_with('#')) return heading();
-    if (line.starts_with(fence_mark)) return fence();
+    if (line.starts_with(fence_mark)) return with_condition(fence());
     if (line.starts_with('\t'))
       throw Error(place(), "a tab before the text; valid: 4 blanks before a formula, else none");
     if (const auto blanks = line.find_first_not_of(" \t"); blanks > 0)
@@ -266,6 +331,7 @@ class DocumentReader {
       ++at_;
       return block;
     }
+    with_marks_taken(source().part(fence_mark.size()), block.marks);
     const auto begin = ++at_;
     std::string text;
     for (; at_ < lines_.size() && !lines_[at_].starts_with(fence_mark); ++at_)
@@ -273,9 +339,9 @@ class DocumentReader {
     if (at_ == lines_.size()) throw Error(block.place, "``` without the ``` that ends it");
     if (text.starts_with('|'))
       for (auto line = begin; line < at_; ++line)
-        block.rows.push_back(read_row(Source({document_.file, line + 1, 1}, lines_[line])));
+        block.rows.push_back(read_row(Source({document_.file, numbers_[line], 1}, lines_[line])));
     else
-      block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
+      block.prose = read_prose(Source({document_.file, numbers_[begin], 1}, text));
     ++at_;
     return block;
   }
@@ -350,8 +416,8 @@ class DocumentReader {
     return block;
   }
 
-  Block call(std::string_view word) {
-    auto block = call_without_condition(word);
+  /// The block, where the condition behind it holds.
+  static Block with_condition(Block block) {
     const auto condition = std::exchange(block.marks.condition, std::nullopt);
     if (!condition) return block;
     Block choice{.kind = Block::Kind::choice, .place = block.place};
@@ -359,7 +425,7 @@ class DocumentReader {
     return choice;
   }
 
-  Block call_without_condition(std::string_view word) {
+  Block call(std::string_view word) {
     Block block{.kind = word == "use"    ? Block::Kind::use
                         : word == "flow" ? Block::Kind::flow
                                          : Block::Kind::call,
@@ -374,16 +440,16 @@ class DocumentReader {
     return block;
   }
 
-  /// `{label head as no. {head}}`: up to the last brace of the line.
+  /// `{label head as no. {head}}`
   Block label() {
-    constexpr std::string_view as = " as ", word = "{label ";
+    constexpr std::string_view as = " as ", word = "label ";
     Block block{.kind = Block::Kind::label, .place = place()};
-    const auto line = source().without_blanks();
-    const auto axis_end = line.text().find(as);
-    if (axis_end == std::string::npos || !line.text().ends_with('}'))
+    const auto text = in_braces(block.marks);
+    const auto axis_end = text.text().find(as);
+    if (axis_end == std::string::npos)
       throw Error(block.place, "a label that does not say of what; valid: {label AXIS as WORDS}");
-    block.call = {"label", {line.text().substr(word.size(), axis_end - word.size())}};
-    block.prose = read_prose(line.part(axis_end + as.size(), line.text().size() - 1));
+    block.call = {"label", {text.text().substr(word.size(), axis_end - word.size())}};
+    block.prose = read_prose(text.part(axis_end + as.size()));
     ++at_;
     return block;
   }
@@ -461,7 +527,8 @@ class DocumentReader {
   }
 
   const Document& document_;
-  std::vector<std::string_view> lines_;
+  std::vector<std::string> lines_;
+  std::vector<std::size_t> numbers_;  ///< of the lines in the file, and of its end
   std::size_t at_ = 0, levels_ = 0;
 };
 
