@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
@@ -8,10 +9,12 @@
 #include "attn/text/width.hpp"
 #include "document/prose.hpp"
 #include "formula/edits.hpp"
+#include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
 #include "formula/numpy.hpp"
 #include "formula/parse.hpp"
 #include "lessons/documents/document_run.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 namespace lessons {
 
@@ -116,12 +119,19 @@ bool is_shares(const formula::Definition& definition) {
 
 /// "scaled = scores / d_k": a formula close to that of the step, which gives somebody's numbers; empty where
 /// none is found, or where their numbers are too coarse to tell.
-std::string formula_behind(const formula::Definition& definition, const formula::Sheet& sheet,
+std::string formula_behind(const formula::Definition& definition, formula::Sheet sheet,
                            const attn::AnyTensor& theirs) {
-  const auto view = formula::view_of(definition.axes, theirs.view());
-  const bool is_exact = theirs.dtype() == attn::Dtype::float64;
-  if (!is_exact && theirs.dtype() != attn::Dtype::float32) return "";
-  const auto found = formula::formulas_of(sheet, definition, view, is_exact ? 1e-9 : 1e-5);
+  const auto exact = attn::in_kind_of(theirs, attn::Dtype::float64);
+  const auto view = formula::view_of(definition.axes, exact.view());
+  const bool is_single = theirs.dtype() == attn::Dtype::float32;
+  if (!is_single && attn::is_floating(theirs.dtype()) && theirs.dtype() != attn::Dtype::float64) return "";
+  for (const auto& name : formula::operands(definition.expr)) {  // any formula gives nan from nan
+    if (sheet.find(name) == nullptr) return "";
+    const auto numbers = formula::numbers_in_order(sheet.tensor(name));
+    if (std::any_of(numbers.begin(), numbers.end(), [](double x) { return std::isnan(x); })) return "";
+  }
+  sheet.set(definition.name, sheet.value(definition));
+  const auto found = formula::formulas_of(sheet, definition, view, is_single ? 1e-5 : 1e-9);
   if (found.empty()) return "";
   const auto on_page = formula::page_text(found.front().expr);
   const bool says_it = on_page != formula::page_text(definition.expr);

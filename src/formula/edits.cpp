@@ -9,6 +9,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -37,18 +38,22 @@ Expr with_part(const Expr& x, std::size_t i, const Expr& part) {
 /// What may stand in the place of a function of the operands x, y and z.
 const std::vector<Expr>& others_for(const std::string& function) {
   static const std::map<std::string, std::vector<const char*>> texts = {
-      {"+", {"x", "y", "x - y", "x * y"}},
-      {"-", {"x", "-y", "x + y", "x * y"}},
-      {"*", {"x", "y", "x * y * y", "x / y", "x + y"}},
-      {"/", {"x", "x / y / y", "x * y", "x + y", "y / x"}},
-      {"where", {"y", "where(x, z, y)", "y + x", "y * x"}},
-      {"<", {"x <= y", "y < x", "x < y + 1", "x < y + -1", "0 <= 0"}},
-      {"<=", {"x < y", "y <= x", "x <= y + 1", "x <= y + -1", "0 <= 0"}},
+      {"+", {"x", "y", "x - y", "x * y", "x + y + y", "x + x + y"}},
+      {"-", {"x", "-y", "x + y", "x * y", "y - x", "x - y - y"}},
+      {"*", {"x", "y", "x * y * y", "x * x * y", "x / y", "x + y", "x - y"}},
+      {"/", {"x", "x / y / y", "x * y", "x + y", "x - y", "y / x"}},
+      {"where", {"y", "z", "where(x, z, y)", "y + x", "y * x"}},
+      {"<", {"x <= y", "y < x", "x < y + 1", "x < y + -1", "x = y", "0 <= 0"}},
+      {"<=", {"x < y", "y <= x", "x <= y + 1", "x <= y + -1", "x = y", "0 <= 0"}},
+      {"=", {"x <= y", "y <= x", "not (x = y)", "x = y + 1", "x = y + -1", "0 <= 0"}},
       {"and", {"x", "y", "x or y"}},
       {"or", {"x", "y", "x and y"}},
-      {"^", {"x", "x ^ -y"}},
-      {"sin", {"x", "sin(sin(x))", "cos(x)"}},
-      {"cos", {"x", "cos(cos(x))", "sin(x)"}},
+      {"^", {"x", "x ^ -y", "x ^ (y + 1)", "x * y"}},
+      {"max", {"x", "y", "min(x, y)"}},
+      {"min", {"x", "y", "max(x, y)"}},
+      {"mod", {"x", "floor(x / y)"}},
+      {"exp", {"exp(x) - 1", "2 ^ x"}},
+      {"floor", {"-floor(-x)", "floor(x + 0.5)"}},
   };
   static const auto all = [] {
     std::map<std::string, std::vector<Expr>> read;
@@ -87,6 +92,8 @@ class Editor {
     walk(definition_.expr, definition_.axes, in_place_of_all);
     exchange_groups();
     add_to_whole();
+    reshape_operands();
+    walk_composites(definition_.expr, definition_.axes, in_place_of_all);
     return std::move(edits_);
   }
 
@@ -99,13 +106,103 @@ class Editor {
     edits_.push_back({definition_.name, definition_.axes, std::move(edited)});
   }
 
-  void walk(const Expr& x, const Axes& bound, const Put& put) {
-    edit(x, bound, put);
+  /// Sees each part of a formula, the positions that it has, and how another one is put in its place.
+  using See = std::function<void(const Expr& x, const Axes& bound, const Put& put)>;
+
+  static void for_each_part(const Expr& x, const Axes& bound, const Put& put, const See& see) {
+    see(x, bound, put);
     auto inner = bound;
     if (x->op == Op::over && reduces(x->name) && !has(inner, x->axis)) inner.push_back(x->axis);
     if (x->op == Op::again) return;
     for (std::size_t i = 0; i < x->parts.size(); ++i)
-      walk(x->parts[i], inner, [x, i, put](const Expr& part) { return put(with_part(x, i, part)); });
+      for_each_part(
+          x->parts[i], inner, [x, i, put](const Expr& part) { return put(with_part(x, i, part)); }, see);
+  }
+
+  void walk(const Expr& x, const Axes& bound, const Put& put) {
+    for_each_part(x, bound, put,
+                  [this](const Expr& part, const Axes& its, const Put& in) { edit(part, its, in); });
+  }
+
+  /// Functions such as softmax, written out: a part of them is another one wherever it stands in them.
+  void walk_composites(const Expr& formula, const Axes& axes, const Put& in_all) {
+    for_each_part(formula, axes, in_all, [this](const Expr& x, const Axes& bound, const Put& put) {
+      const auto whole = expanded(x);
+      if (!whole) return;
+      add(put, *whole);
+      for_each_part(*whole, bound, put, [&](const Expr& part, const Axes& its, const Put&) {
+        if (part->op == Op::call || part->op == Op::over)
+          edit(part, its, [&](const Expr& other) { return put(with_other(*whole, part, other)); });
+      });
+    });
+  }
+
+  static Expr with_other(const Expr& x, const Expr& part, const Expr& other) {
+    return same(x, part) ? other
+                         : with_parts(x, [&](const Expr& one) { return with_other(one, part, other); });
+  }
+
+  /// The numbers of an operand in the order in which they stand in memory, cut into other rows; its axes, or
+  /// those of the result, in another order before.
+  void reshape_operands() {
+    auto axes = definition_.axes;
+    const bool has_batch = std::erase(axes, "batch") > 0;
+    for (const auto& name : known_) {
+      const auto& tensor = sheet_.form(name);
+      auto its = tensor.axes;
+      const bool is_of_samples = std::erase(its, "batch") > 0;
+      constexpr std::size_t most_axes = 3;
+      if (its.size() > most_axes || axes.size() > most_axes || is_of_samples != has_batch ||
+          its.size() + axes.size() < most_axes || (is_of_samples && tensor.axes[0] != "batch") ||
+          attn::element_count(sheet_.shape_of(its)) != attn::element_count(sheet_.shape_of(axes)))
+        continue;
+      if (!is_taken(name)) continue;
+      for_each_order(axes, [&](const Axes& order) {
+        const auto place = place_in_memory(order);
+        for_each_order(its, [&](const Axes& stored) {
+          std::map<std::string, Expr> indices = {{"batch", position("batch")}};
+          double stride = 1.0;
+          for (auto axis = stored.rbegin(); axis != stored.rend(); ++axis) {
+            const auto length = static_cast<double>(sheet_.size_of(*axis));
+            const auto row = stride == 1.0 ? place : call("floor", {place / stride});
+            indices.insert({*axis, axis + 1 == stored.rend() ? row : call("mod", {row, length})});
+            stride *= length;
+          }
+          std::vector<Expr> at;
+          for (const auto& axis : tensor.axes) at.push_back(indices.at(axis));
+          add(in_place_of_all, entry(name, std::move(at)));
+        });
+      });
+    }
+  }
+
+  /// Whether the formula, or one of its operands, takes the tensor.
+  bool is_taken(const std::string& name) const {
+    const auto own = operands(definition_.expr);
+    return std::any_of(own.begin(), own.end(), [&](const std::string& one) {
+      const auto* step = sheet_.definition_of(one);
+      const auto before = step == nullptr ? std::vector<std::string>() : operands(step->expr);
+      return one == name || std::find(before.begin(), before.end(), name) != before.end();
+    });
+  }
+
+  static void for_each_order(const Axes& axes, const std::function<void(const Axes& order)>& see) {
+    std::vector<std::size_t> places(axes.size());
+    std::iota(places.begin(), places.end(), std::size_t{0});
+    do {
+      Axes order;
+      for (const auto place : places) order.push_back(axes[place]);
+      see(order);
+    } while (std::next_permutation(places.begin(), places.end()));
+  }
+
+  Expr place_in_memory(const Axes& order) const {
+    Expr place = 0.0;
+    for (const auto& axis : order)
+      place = is_number(place, 0.0)
+                  ? position(axis)
+                  : place * Expr(static_cast<double>(sheet_.size_of(axis))) + position(axis);
+    return place;
   }
 
   void edit(const Expr& x, const Axes& bound, const Put& put) {
@@ -173,7 +270,6 @@ class Editor {
 
   void reduction(const Expr& x, const Axes& bound, const Put& put) {
     const auto& part = x->parts[0];
-    if (x->name == "layer_norm") walk(*expanded(x), bound, put);
     if (!reduces(x->name)) {
       for (const bool is_batch : {false, true})
         for (const auto& axis : bound)
@@ -194,6 +290,9 @@ class Editor {
     }
     if (x->name == "mean") add(put, over("sum", x->axis, part));
     if (x->name == "max") add(put, over("min", x->axis, part));
+    for (const auto& axis : bound)
+      if (axis != x->axis) add(put, over(x->name, axis, part));
+    add(put, over(x->name, x->axis, -part));
   }
 
   static Expr hidden_as_0(const Expr& x) {
@@ -208,9 +307,15 @@ class Editor {
     for (std::size_t i = 0; i < x->parts.size(); ++i) meant.emplace(operands.at(i), x->parts[i]);
     const auto& others = others_for(x->name);
     for (const auto& other : others) add(put, with_names(other, meant));
-    if (!others.empty() || x->parts.size() != 1) return;
-    add(put, x->parts[0]);
+    if (x->parts.size() != 1) return;
+    const auto& part = x->parts[0];
+    add(put, part);
     add(put, call(x->name, {x}));
+    add(put, call(x->name, {-part}));
+    if (x->name == "neg" || x->name == "not") return;
+    for (const auto& name : {"exp", "log", "sqrt", "abs", "sin", "cos", "tanh", "sigmoid", "relu"})
+      if (name != x->name) add(put, call(name, {part}));
+    add(put, part * part);
   }
 
   static std::string group_of(const std::string& name) { return name.substr(0, name.rfind('/') + 1); }
@@ -337,12 +442,14 @@ class Detective {
   std::optional<Definition> with_shortest(const std::function<Expr(double)>& formula, double c) const {
     Definition edit{definition_.name, definition_.axes, formula(c)};
     if (!gives(edit)) return std::nullopt;
-    for (int digits = 1; digits < 7; ++digits) {
+    constexpr int few_digits = 2;
+    const bool is_alone = attn::element_count(theirs_.shape) == 1;  // some constant gives any number
+    for (int digits = 1; digits <= (is_alone ? few_digits : 6); ++digits) {
       Definition shorter{definition_.name, definition_.axes,
                          formula(std::stod(fmt::format("{:.{}g}", c, digits)))};
       if (gives(shorter)) return shorter;
     }
-    return edit;
+    return is_alone ? std::nullopt : std::optional(edit);
   }
 
   bool agree(double ours, double theirs) const {
@@ -406,15 +513,16 @@ std::vector<Definition> edits_in_part(const Sheet& sheet, const Definition& defi
 }
 
 /// Each formula with one constant of it open, as a function of that constant: those that stand in it, lengths
-/// and their roots too, and a factor and a term of the whole.
+/// and their roots too, and a factor of each operand.
 void for_each_constant(const Expr& x, const Put& put,
                        const std::function<void(std::function<Expr(double)>)>& see) {
   const bool is_constant =
       x->op == Op::size || x->op == Op::number || (is_call(x, "sqrt") && x->parts[0]->op == Op::size);
   if (is_constant) return see([put](double c) { return put(c); });
+  if (x->op == Op::entry) return see([put, x](double c) { return put(x * c); });
   if (x->name == "layer_norm") return for_each_constant(*expanded(x), put, see);
   for (std::size_t i = 0; i < x->parts.size(); ++i)
-    if (x->op != Op::entry && x->op != Op::again)
+    if (x->op != Op::again)
       for_each_constant(
           x->parts[i], [x, i, put](const Expr& part) { return put(with_part(x, i, part)); }, see);
 }
@@ -478,12 +586,19 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
     for (const auto& edit : edits_in_part(sheet, definition, condition, first))
       if (!is_over() && detective.gives(edit)) return {edit};
 
-  for (const auto& operand : operands(definition.expr)) {
-    const auto joint = with_written_out(sheet, definition, operand);
-    if (same(joint.expr, definition.expr)) continue;
-    for_each_constant(joint.expr, in_place_of_all, solve);
-    for (const auto& edit : edits_of(sheet, joint))
-      if (!is_over() && detective.gives(edit)) found.push_back(edit);
+  std::vector<Definition> joint = {definition};
+  constexpr std::size_t most_joint = 8;
+  for (std::size_t i = 0; i < joint.size() && found.empty(); ++i) {
+    if (i > 0) for_each_constant(joint[i].expr, in_place_of_all, solve);
+    if (i > 0)
+      for (const auto& edit : edits_of(sheet, joint[i]))
+        if (!is_over() && detective.gives(edit)) found.push_back(edit);
+    for (const auto& operand : operands(joint[i].expr)) {
+      auto deeper = with_written_out(sheet, joint[i], operand);
+      const auto is_it = [&](const Definition& other) { return same(other.expr, deeper.expr); };
+      if (joint.size() < most_joint && std::none_of(joint.begin(), joint.end(), is_it))
+        joint.push_back(std::move(deeper));
+    }
   }
   if (!found.empty()) return found;
 

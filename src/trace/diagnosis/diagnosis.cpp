@@ -575,21 +575,34 @@ class Search {
 };
 
 /// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
-/// before it. Any formula gives NaN from NaN.
+/// before it and from what the lesson has by the end of the run.
 void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
   const auto is_unnamed = [](const StepVerdict& step) {
-    return step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0;
+    return step.finding == Finding::wrong && step.mistakes.empty();
   };
   if (!any_of(diagnosis.steps, is_unnamed)) return;
-  rerun([&](const Tapped& tapped) {
+  std::size_t left = 0;  // tensors of the run that are still to come
+  const auto put_theirs = [&](const Tapped& tapped) {
     const auto* const theirs = value_in(dump.tensors, tapped.id);
-    if (theirs == nullptr || theirs->shape() != tapped.shape || !is_floating(tapped.dtype)) return;
-    auto* const step = find_by_id(diagnosis.steps, tapped.id);
-    if (step != nullptr && is_unnamed(*step) && tapped.explain != nullptr && is_evidence(*theirs))
-      step->formula = (*tapped.explain)(*theirs);
-    const auto view = theirs->view();
+    if (theirs == nullptr || theirs->shape() != tapped.shape) return;
     for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
-      static_cast<double*>(tapped.elements)[i] = view.at(i);
+      store(tapped.dtype, tapped.elements, i, theirs->view().at(i));
+  };
+  rerun([&](const Tapped& tapped) {
+    ++left;
+    put_theirs(tapped);
+  });
+  std::map<std::string, std::function<std::string(const AnyTensor& theirs)>> explain;
+  rerun([&](const Tapped& tapped) {
+    const auto* const step = find_by_id(diagnosis.steps, tapped.id);
+    if (step != nullptr && is_unnamed(*step) && tapped.explain != nullptr) explain[tapped.id] = *tapped.explain;
+    put_theirs(tapped);
+    if (--left > 0) return;
+    for (auto& one : diagnosis.steps) {
+      const auto& theirs = dump.tensors.at(one.id);
+      if (const auto* const words = value_in(explain, one.id); words != nullptr && is_evidence(theirs))
+        one.formula = (*words)(theirs);
+    }
   });
 }
 
