@@ -7,8 +7,7 @@
 namespace attn {
 
 /// Each element rounded to that format.
-template <std::size_t N>
-Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) requires Rank<N, 1, 2>;
+Tensor<2> round_to(Dtype dtype, Tensor<2> x);
 
 /// The largest finite number of the format.
 double largest_number(Dtype dtype);

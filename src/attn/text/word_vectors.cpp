@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
@@ -32,7 +33,7 @@ constexpr std::string_view valid_file =
 constexpr std::string_view valid_count = "a header COUNT DIMENSION that counts the lines after it, or none";
 
 bool is_whole_number(std::string_view field) {
-  return std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return field.find_first_not_of("0123456789") == field.npos;
 }
 
 /// A whole number; the largest there is where it is larger.
@@ -144,10 +145,8 @@ WordVectors WordVectors::load(const std::string& path) {
 }
 
 const std::vector<double>* WordVectors::find(const std::string& token) const {
-  const auto as_written = vectors_.find(nfc(token));
-  if (as_written != vectors_.end()) return &as_written->second;
-  const auto in_lower_case = vectors_.find(nfc(lower_case(token)));
-  return in_lower_case != vectors_.end() ? &in_lower_case->second : nullptr;
+  const auto* as_written = value_in(vectors_, nfc(token));
+  return as_written != nullptr ? as_written : value_in(vectors_, nfc(lower_case(token)));
 }
 
 const std::vector<double>& WordVectors::at(const std::string& token) const {
