@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -66,6 +67,22 @@ std::string remark(const TensorDiff& diff, const DiffNames& names) {
   return "";
 }
 
+/// "[query 2 `sat` × key 0 `The`]": the same with the names and labels that one of the traces has for the
+/// axes.
+std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
+  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
+  const auto index = index_at(offset, tensor.shape);
+  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
+  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
+    if (const auto& labels = tensor.labels[axis]; !labels.empty())
+      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
+  }
+  return fmt::format("[{}]", fmt::join(axes, " × "));
+}
+
 std::string first_number(const TensorDiff& diff, const DiffNames& names) {
   const auto values = in_both(to_string(diff.elements->first_a), to_string(diff.elements->first_b), names);
   if (diff.a->shape.empty()) return fmt::format("{} differs: {}", diff.id, values);
@@ -98,8 +115,7 @@ std::string first_sentence(const TraceDiff& diff, const DiffNames& names) {
   const auto lesson = diff.lesson_a.empty() ? diff.lesson_b : diff.lesson_a;
   const auto start = lesson.empty() || !diff.has_same_lesson() ? "" : lesson + ": ";
   const auto largest = largest_in_words(diff);
-  const bool is_any_in_both =
-      std::any_of(diff.parts.begin(), diff.parts.end(), [](const auto& one) { return one.is_in_both(); });
+  const bool is_any_in_both = any_of(diff.parts, std::mem_fn(&TensorDiff::is_in_both));
   if (!tensor->is_in_both())
     return start + fmt::format("{}{}. {} is {}",
                                is_any_in_both ? "what both have agrees" : "no id is in both",
@@ -444,20 +460,6 @@ std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
     text += line + '\n';
   }
   return text;
-}
-
-std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
-  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
-  const auto index = index_at(offset, tensor.shape);
-  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
-  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
-  std::vector<std::string> axes;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
-    if (const auto& labels = tensor.labels[axis]; !labels.empty())
-      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
-  }
-  return fmt::format("[{}]", fmt::join(axes, " × "));
 }
 
 std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all) {
