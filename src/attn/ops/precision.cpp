@@ -49,10 +49,6 @@ double largest_number(Dtype dtype) {
   return std::ldexp(2.0 - std::ldexp(1.0, 1 - format.digits), format.largest_exponent);
 }
 
-double smallest_number(Dtype dtype) {
-  return std::ldexp(1.0, format_of(dtype).smallest_exponent);
-}
-
 double smallest_normal(Dtype dtype) {
   const auto& format = format_of(dtype);
   return std::ldexp(1.0, format.smallest_exponent + format.digits - 1);
@@ -61,7 +57,7 @@ double smallest_normal(Dtype dtype) {
 /// Half of float64's smallest number is no number; the smallest itself stands for it.
 double largest_rounding_error(Dtype dtype, double x) {
   const auto& format = format_of(dtype);
-  const double smallest = smallest_number(dtype);
+  const double smallest = std::ldexp(1.0, format.smallest_exponent);
   return std::max(std::ldexp(std::abs(x), -format.digits), smallest / 2.0 > 0.0 ? smallest / 2.0 : smallest);
 }
 
