@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -142,13 +143,20 @@ std::string within_tolerance_sentence(const TraceDiff& diff, const DiffNames& na
                      largest.empty() ? words_sentence(diff.words.front(), names) : largest);
 }
 
-std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
+/// A heading, and each sentence below it; nothing where there are none.
+std::string below(const std::string& heading, const std::vector<std::string>& sentences) {
   std::string text;
+  for (const auto& sentence : sentences) text += "  " + format_paragraph(sentence);
+  return text.empty() ? "" : heading + '\n' + text;
+}
+
+std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
+  std::vector<std::string> sentences;
   std::set<std::string> axes;
   for (const auto& tensor : diff.parts)
     for (const auto& label : tensor.labels)
-      if (axes.insert(label.axis).second) text += "  " + format_paragraph(label_sentence(label, names));
-  return text.empty() ? "" : "Labels differ\n" + text;
+      if (axes.insert(label.axis).second) sentences.push_back(label_sentence(label, names));
+  return below("Labels differ", sentences);
 }
 
 /// Whether a member is data, a drawing or code: nobody reads that in a sentence.
@@ -160,32 +168,27 @@ bool is_told_by_name(const WordsDiff& words) {
 }
 
 std::string format_words(const TraceDiff& diff, const DiffNames& names, bool all) {
-  std::string text;
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_member;
+  std::vector<std::string> sentences, members;
+  std::map<std::string, std::vector<std::string>> ids;  // by member
   for (const auto& words : diff.words) {
     if (!all && words.is_within_tolerance) continue;
     if (!is_told_by_name(words)) {
-      text += "  " + format_paragraph(words_sentence(words, names));
+      sentences.push_back(words_sentence(words, names));
       continue;
     }
-    auto member = std::find_if(by_member.begin(), by_member.end(),
-                               [&](const auto& one) { return one.first == words.member; });
-    if (member == by_member.end()) member = by_member.insert(member, {words.member, {}});
-    member->second.push_back(words.id.empty() ? "the lesson" : words.id);
+    if (!contains(members, words.member)) members.push_back(words.member);
+    ids[words.member].push_back(words.id.empty() ? "the lesson" : words.id);
   }
-  for (const auto& [member, ids] : by_member)
-    text += "  " + format_paragraph(fmt::format("{} differs in {}", member, fmt::join(ids, ", ")));
-  return text.empty() ? "" : "Words differ\n" + text;
+  for (const auto& member : members)
+    sentences.push_back(fmt::format("{} differs in {}", member, fmt::join(ids.at(member), ", ")));
+  return below("Words differ", sentences);
 }
 
-/// A heading and a line for each option with both values; nothing where there are none.
 std::string format_options(const std::vector<OptionDiff>& options, const DiffNames& names) {
-  if (options.empty()) return "";
-  std::string text = "Configurations differ\n";
-  for (const auto& [name, a, b] : options)
-    text +=
-        "  " + format_paragraph(fmt::format("{}: {}", name, in_both(value_text(a), value_text(b), names)));
-  return text;
+  return below("Configurations differ", each_of(options, [&](const auto& option) {
+                 return fmt::format("{}: {}", option.name,
+                                    in_both(value_text(option.a), value_text(option.b), names));
+               }));
 }
 
 std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) {

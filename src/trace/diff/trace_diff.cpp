@@ -8,7 +8,6 @@
 #include <set>
 #include <stdexcept>
 #include <string_view>
-#include <unordered_map>
 
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
@@ -75,14 +74,6 @@ std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
   std::erase_if(options,
                 [](const auto& option) { return option_as_json(option.a) == option_as_json(option.b); });
   return options;
-}
-
-using Members = std::vector<std::pair<std::string, std::string>>;
-
-std::unordered_map<std::string_view, const Members*> events_of(const StoredTrace& trace) {
-  std::unordered_map<std::string_view, const Members*> events;
-  for (const auto& words : trace.words()) events.emplace(words.id, &words.members);
-  return events;
 }
 
 bool are_close(const std::string& a, const std::string& b, const Tolerance& tolerance) {
@@ -173,19 +164,18 @@ std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b,
       diffs.push_back({id, member, of_a, of_b, member == "value" && are_close(of_a, of_b, tolerance)});
   };
   add("", "title", a.header().title, b.header().title);
-  const auto in_a = events_of(a), in_b = events_of(b);
   for (const auto& words : a.words()) {
-    const auto other = in_b.find(words.id);
-    if (other == in_b.end() && a.find(words.id) == nullptr)
+    const auto* other = find_by_id(b.words(), words.id);
+    if (other == nullptr && a.find(words.id) == nullptr)
       add(words.id, "", member_of(words.members, "kind"), "");
-    if (other == in_b.end()) continue;
-    const auto& members = *other->second;
+    if (other == nullptr) continue;
+    const auto& members = other->members;
     for (const auto& [name, value] : words.members) add(words.id, name, value, member_of(members, name));
     for (const auto& [name, value] : members)
       if (member_of(words.members, name).empty()) add(words.id, name, "", value);
   }
   for (const auto& words : b.words())
-    if (in_a.count(words.id) == 0 && b.find(words.id) == nullptr)
+    if (find_by_id(a.words(), words.id) == nullptr && b.find(words.id) == nullptr)
       add(words.id, "", "", member_of(words.members, "kind"));
   return diffs;
 }
