@@ -181,18 +181,6 @@ void check(const Rows& x, const Rows& h, const Rows& c, const LstmParameters& we
   axes.fit_bias("b_hh", weights.b_hh, "4·hidden");
 }
 
-void check(const Rows& y, const Rows& h) {
-  Axes axes;
-  axes.fit("y", y, rows_of(y.shape.size(), "n", "d_in"));
-  axes.fit("h", h, rows_of(y.shape.size(), "n", "hidden"));
-}
-
-void check(const Rows& x) {
-  Axes().fit("x", x, rows_of(x.shape.size(), "position", "d"));
-  if (x.shape.back() % 2 != 0)
-    throw Error(fmt::format("x is {}; valid: an even d, for pairs are turned", to_string(x.shape)));
-}
-
 /// Of that rank again: the first axes of length 1 go.
 template <std::size_t N>
 AnyRank<double> with_rank(std::size_t rank, Tensor<N>&& x) {
@@ -254,6 +242,37 @@ std::pair<Tensor<4>, Tensor<4>> attend(const Tensor<4>& Q, const Tensor<4>& K, c
   return mix(scores / divisor, repeat_heads(V, heads), options);
 }
 
+/// The blocks of rows of the weights, in their order.
+enum class Gate { input, forget, candidate, output };
+
+/// `sum` and the products of a row of W with x, in order.
+double add_products(double sum, const Tensor<2>& W, std::size_t row, const double* x) {
+  const std::size_t width = W.shape(1);
+  const double* const weights = W.data() + row * width;
+  for (std::size_t k = 0; k < width; ++k) sum += weights[k] * x[k];
+  return sum;
+}
+
+/// What goes into one gate before σ or tanh: W_ih x + W_hh h + b_ih + b_hh with the rows of that gate. Every
+/// sum runs in order, so that neither the machine nor the rest of a batch changes a digit.
+Tensor<3> gate_sums(const LstmParameters& lstm, Gate gate, const Tensor<3>& x, const Tensor<3>& h) {
+  const std::size_t hidden = h.shape(2), d_in = x.shape(2);
+  const auto bias = [](const Vector& b, std::size_t row) { return b.is_given ? b.elements(row) : 0.0; };
+  Tensor<3> sums(h.shape());
+  for (std::size_t i = 0; i < x.shape(0) * x.shape(1); ++i)
+    for (std::size_t unit = 0; unit < hidden; ++unit) {
+      const std::size_t row = static_cast<std::size_t>(gate) * hidden + unit;
+      double sum = add_products(0.0, lstm.W_ih.elements, row, x.data() + i * d_in);
+      sum = add_products(sum, lstm.W_hh.elements, row, h.data() + i * hidden);
+      sums.data()[i * hidden + unit] = sum + (bias(lstm.b_ih, row) + bias(lstm.b_hh, row));
+    }
+  return sums;
+}
+
+Tensor<3> sigmoid(const Tensor<3>& x) {
+  return 1.0 / (1.0 + xt::exp(-x));
+}
+
 }  // namespace
 
 Attended attention(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& options) {
@@ -293,41 +312,6 @@ Attended additive_attention(const Rows& queries, const Rows& states, const Addit
   return {with_rank(rank, std::move(output)), with_rank(rank, std::move(weights))};
 }
 
-namespace {
-
-/// The blocks of rows of the weights, in their order.
-enum class Gate { input, forget, candidate, output };
-
-/// `sum` and the products of a row of W with x, in order.
-double add_products(double sum, const Tensor<2>& W, std::size_t row, const double* x) {
-  const std::size_t width = W.shape(1);
-  const double* const weights = W.data() + row * width;
-  for (std::size_t k = 0; k < width; ++k) sum += weights[k] * x[k];
-  return sum;
-}
-
-/// What goes into one gate before σ or tanh: W_ih x + W_hh h + b_ih + b_hh with the rows of that gate. Every
-/// sum runs in order, so that neither the machine nor the rest of a batch changes a digit.
-Tensor<3> gate_sums(const LstmParameters& lstm, Gate gate, const Tensor<3>& x, const Tensor<3>& h) {
-  const std::size_t hidden = h.shape(2), d_in = x.shape(2);
-  const auto bias = [](const Vector& b, std::size_t row) { return b.is_given ? b.elements(row) : 0.0; };
-  Tensor<3> sums(h.shape());
-  for (std::size_t i = 0; i < x.shape(0) * x.shape(1); ++i)
-    for (std::size_t unit = 0; unit < hidden; ++unit) {
-      const std::size_t row = static_cast<std::size_t>(gate) * hidden + unit;
-      double sum = add_products(0.0, lstm.W_ih.elements, row, x.data() + i * d_in);
-      sum = add_products(sum, lstm.W_hh.elements, row, h.data() + i * hidden);
-      sums.data()[i * hidden + unit] = sum + (bias(lstm.b_ih, row) + bias(lstm.b_hh, row));
-    }
-  return sums;
-}
-
-Tensor<3> sigmoid(const Tensor<3>& x) {
-  return 1.0 / (1.0 + xt::exp(-x));
-}
-
-}  // namespace
-
 LstmState lstm_cell(const Rows& x, const Rows& h, const Rows& c, const LstmParameters& lstm) {
   check(x, h, c, lstm);
   const auto read = in_samples(x), before = in_samples(h);
@@ -341,7 +325,9 @@ LstmState lstm_cell(const Rows& x, const Rows& h, const Rows& c, const LstmParam
 DecoderStep bahdanau_cell(const Rows& y, const Rows& h, const Rows& c, const Rows& states,
                           const LstmParameters& lstm, const AdditiveWeights& additive,
                           const AttentionOptions& options) {
-  check(y, h);
+  Axes axes;
+  axes.fit("y", y, rows_of(y.shape.size(), "n", "d_in"));
+  axes.fit("h", h, rows_of(y.shape.size(), "n", "hidden"));
   auto [context, weights] = additive_attention(h, states, additive, options);
   Tensor<4> reads = xt::concatenate(xt::xtuple(y.elements, Rows(context).elements), 3);
   auto [h_after, c_after] = lstm_cell(with_rank(y.shape.size(), std::move(reads)), h, c, lstm);
@@ -349,7 +335,9 @@ DecoderStep bahdanau_cell(const Rows& y, const Rows& h, const Rows& c, const Row
 }
 
 AnyRank<double> rotary_encoding(const Rows& x, Pairing pairing, std::size_t first_position) {
-  check(x);
+  Axes().fit("x", x, rows_of(x.shape.size(), "position", "d"));
+  if (x.shape.back() % 2 != 0)
+    throw Error(fmt::format("x is {}; valid: an even d, for pairs are turned", to_string(x.shape)));
   const auto n = x.elements.shape(2), d = x.elements.shape(3);
   if (first_position + n < n)
     throw Error(

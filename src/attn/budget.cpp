@@ -11,8 +11,7 @@ namespace attn {
 
 namespace {
 
-std::atomic<std::size_t> budget = std::numeric_limits<std::size_t>::max();
-std::atomic<std::size_t> taken = 0;
+std::atomic<std::size_t> budget = std::numeric_limits<std::size_t>::max(), taken = 0;
 
 }  // namespace
 
@@ -32,19 +31,11 @@ void give_memory(std::size_t bytes) noexcept {
   taken.fetch_sub(bytes);
 }
 
-namespace {
-
-double physical_memory() {
-  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
-}
-
-}  // namespace
-
 double free_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string name; file >> name; file.ignore(std::numeric_limits<std::streamsize>::max(), '\n'))
     if (double kibibytes = 0.0; name == "MemAvailable:" && file >> kibibytes) return 1024.0 * kibibytes;
-  return physical_memory();
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
 }
 
 std::string in_bytes(double bytes) {

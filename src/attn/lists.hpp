@@ -1,7 +1,10 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <type_traits>
+#include <vector>
 
 /// Questions about whole lists and maps.
 namespace attn {
@@ -22,6 +25,14 @@ bool all_of(const List& list, Holds holds) {
 template <class List>
 bool contains(const List& list, const typename List::value_type& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
+}
+
+/// What `f`, which may be a member, makes of each of the list.
+template <class List, class F>
+auto each_of(const List& list, F f) {
+  std::vector<std::decay_t<std::invoke_result_t<F&, decltype(*std::begin(list))>>> results;
+  for (const auto& one : list) results.push_back(std::invoke(f, one));
+  return results;
 }
 
 /// What the map has under that key; null where it has nothing.

@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attn/lists.hpp"
+
 namespace attn {
 
 namespace {
 
-template <class Function>
-double fold(const std::vector<Worked>& parts, Function f) {
-  double result = parts.at(0).value();
-  for (std::size_t i = 1; i < parts.size(); ++i) result = f(result, parts[i].value());
+template <auto f>
+double of_first(const std::vector<Worked>& arguments) {
+  return f(arguments.at(0).value());
+}
+
+template <auto f>
+double of_all(const std::vector<Worked>& arguments) {
+  double result = arguments.at(0).value();
+  for (std::size_t i = 1; i < arguments.size(); ++i) result = f(result, arguments[i].value());
   return result;
 }
 
@@ -26,21 +33,7 @@ struct Worked::Function {
   const char* separator = ", ";
 };
 
-namespace {
-
-template <auto f>
-double of_first(const std::vector<Worked>& arguments) {
-  return f(arguments.at(0).value());
-}
-
-template <auto f>
-double of_all(const std::vector<Worked>& arguments) {
-  return fold(arguments, f);
-}
-
-}  // namespace
-
-const std::vector<Worked::Function>& Worked::functions() {
+const Worked::Function* Worked::called(std::string_view name) {
   static const std::vector<Function> all = {
       {"+", of_all<[](double x, double y) { return x + y; }>, Kind::sum, " + "},
       {"-", of_all<[](double x, double y) { return x - y; }>, Kind::difference, " − "},
@@ -64,7 +57,9 @@ const std::vector<Worked::Function>& Worked::functions() {
       {"min", of_all<[](double x, double y) { return std::min(x, y); }>},
       {"max", of_all<[](double x, double y) { return std::max(x, y); }>},
   };
-  return all;
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const Function& function) { return function.name == name; });
+  return found == all.end() ? nullptr : &*found;
 }
 
 Worked::Worked(double constant) : value_(constant) {}
@@ -73,15 +68,13 @@ Worked::Worked(Operand operand, double value)
     : value_(value), operand_(std::make_shared<Operand>(std::move(operand))) {}
 
 bool Worked::has_function(std::string_view name) {
-  return std::any_of(functions().begin(), functions().end(),
-                     [name](const Function& function) { return function.name == name; });
+  return called(name) != nullptr;
 }
 
 Worked Worked::call(std::string_view function, std::vector<Worked> arguments) {
-  const auto found = std::find_if(functions().begin(), functions().end(),
-                                  [function](const Function& one) { return one.name == function; });
+  const auto* found = called(function);
   Worked result(found->value_of(arguments));
-  result.function_ = &*found;
+  result.function_ = found;
   result.parts_ = std::make_shared<std::vector<Worked>>(std::move(arguments));
   return result;
 }
@@ -121,8 +114,7 @@ Worked argmax(const std::vector<Worked>& of) {
 
 bool Worked::is_finite() const {
   return std::isfinite(value_) &&
-         (parts_ == nullptr ||
-          std::all_of(parts().begin(), parts().end(), [](const Worked& part) { return part.is_finite(); }));
+         (parts_ == nullptr || all_of(parts(), [](const Worked& part) { return part.is_finite(); }));
 }
 
 void Worked::for_each_entry(const std::function<void(const Operand&, double value)>& see) const {

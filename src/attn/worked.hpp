@@ -62,7 +62,7 @@ class Worked {
  private:
   struct Function;
 
-  static const std::vector<Function>& functions();
+  static const Function* called(std::string_view name);  ///< null where there is none
   const std::vector<Worked>& parts() const { return *parts_; }
   bool needs_parentheses_in(const Function& outer, bool is_first) const;
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "corpora/grammar.hpp"
 
 namespace corpora {
@@ -15,19 +17,25 @@ namespace {
 
 /// Whether all items of a rule can become words.
 bool all_end(const Rule& rule, const std::vector<bool>& ends) {
-  return std::all_of(rule.source.begin(), rule.source.end(),
-                     [&](const Item& item) { return ends[item.symbol]; });
+  return attn::all_of(rule.source, [&](const Item& item) { return ends[item.symbol]; });
+}
+
+/// Goes through the rules again and again, for as long as `grow` says of one that it told something new.
+template <class Rules, class Grow>
+void until_nothing_grows(const Rules& rules, const Grow& grow) {
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto& rule : rules) grows |= grow(rule);
+  }
 }
 
 /// For each symbol whether it can become words: it has a table of them, or a rule whose items all can.
 std::vector<bool> symbols_that_end(const GrammarText& text) {
   std::vector<bool> ends(text.symbols.size(), false);
   for (const auto& table : text.tables) ends[table.symbol] = true;
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const auto& rule : text.rules)
-      if (!ends[rule.symbol] && all_end(rule, ends)) ends[rule.symbol] = grows = true;
-  }
+  until_nothing_grows(text.rules, [&](const Rule& rule) {
+    return !ends[rule.symbol] && (ends[rule.symbol] = all_end(rule, ends));
+  });
   return ends;
 }
 
@@ -70,12 +78,12 @@ class Checks {
     for (const auto& symbol : text_.symbols) decided_.emplace_back(symbol.sorts.size(), false);
     for (const auto& table : text_.tables)
       if (text_.shapes[table.shape].decides) decided_[table.symbol][0] = true;
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (const auto& rule : text_.rules)
-        for (std::size_t i = 0; i < text_.symbols[rule.symbol].sorts.size(); ++i)
-          if (!decided_[rule.symbol][i] && deciders(rule, i) > 0) decided_[rule.symbol][i] = grows = true;
-    }
+    until_nothing_grows(text_.rules, [&](const Rule& rule) {
+      auto& decided = decided_[rule.symbol];
+      const auto before = decided;
+      for (std::size_t i = 0; i < decided.size(); ++i) decided[i] = decided[i] || deciders(rule, i) > 0;
+      return decided != before;
+    });
     for (const auto& table : text_.tables)
       if (!text_.shapes[table.shape].decides && !decided_[table.symbol].empty() && decided_[table.symbol][0])
         text_.fail(table.line,
@@ -90,14 +98,13 @@ class Checks {
   std::vector<bool> reached_from(std::size_t symbol, std::size_t most_items = ~std::size_t{0}) const {
     std::vector<bool> is_reached(text_.symbols.size(), false);
     is_reached[symbol] = true;
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (const auto& rule : text_.rules) {
-        if (!is_reached[rule.symbol] || rule.source.size() > most_items) continue;
+    until_nothing_grows(text_.rules, [&](const Rule& rule) {
+      bool grows = false;
+      if (is_reached[rule.symbol] && rule.source.size() <= most_items)
         for (const auto& item : rule.source)
           if (!is_reached[item.symbol]) is_reached[item.symbol] = grows = true;
-      }
-    }
+      return grows;
+    });
     return is_reached;
   }
 
@@ -150,11 +157,8 @@ class PossibleValues {
     for (const auto& table : text.tables)
       for (const auto& row : table.rows) add(table.symbol, values_of(text, table, row));
     const auto ends = symbols_that_end(text);
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (const auto& rule : text.rules)
-        if (all_end(rule, ends)) grows |= add(rule.symbol, of(rule));
-    }
+    until_nothing_grows(text.rules,
+                        [&](const Rule& rule) { return all_end(rule, ends) && add(rule.symbol, of(rule)); });
   }
 
   /// Of a rule's variables: those that each of its items can have.
@@ -170,7 +174,7 @@ class PossibleValues {
  private:
   /// The first of the values are those of the symbol's own variables. Returns whether any is new.
   bool add(std::size_t symbol, const std::vector<Combinations>& values) {
-    if (std::find(values.begin(), values.end(), Combinations{0}) != values.end()) return false;
+    if (attn::contains(values, Combinations{0})) return false;
     const auto before = values_[symbol];
     for (std::size_t i = 0; i < before.size(); ++i) values_[symbol][i] |= values[i];
     return values_[symbol] != before;
@@ -383,17 +387,13 @@ class Compiler {
     std::vector<bool> ends;
     for (const auto& state : grammar_.states) ends.push_back(!state.entries.empty());
     const auto is_alive = [&](const Alternative& alternative) {
-      return std::all_of(alternative.states.begin(), alternative.states.end(),
-                         [&](std::size_t state) { return ends[state]; });
+      return attn::all_of(alternative.states, [&](std::size_t state) { return ends[state]; });
     };
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (std::size_t i = 0; i < ends.size(); ++i) {
-        const auto& alternatives = grammar_.states[i].alternatives;
-        if (!ends[i] && std::any_of(alternatives.begin(), alternatives.end(), is_alive))
-          ends[i] = grows = true;
-      }
-    }
+    std::vector<std::size_t> numbers(ends.size());
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    until_nothing_grows(numbers, [&](std::size_t i) {
+      return !ends[i] && (ends[i] = attn::any_of(grammar_.states[i].alternatives, is_alive));
+    });
     for (auto& state : grammar_.states)
       std::erase_if(state.alternatives, [&](const Alternative& one) { return !is_alive(one); });
   }
@@ -474,16 +474,15 @@ CompiledGrammar compile(const GrammarText& text) {
 
 GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text) {
   const auto is_of_words = [&](const Form& form) {
-    return form && std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-             return form->front().text == word || form->front().before_vowel == word;
-           });
+    return form &&
+           (attn::contains(words, form->front().text) || attn::contains(words, form->front().before_vowel));
   };
   GrammarText kept = {text.file_name, text.features,     text.sorts, text.symbols, text.shapes, {},
                       text.rules,     text.contractions, text.start};
   for (const auto& table : text.tables) {
     Table its = {table.line, table.symbol, table.shape, table.allowed, {}};
     for (const auto& row : table.rows)
-      if (std::any_of(row.source.begin(), row.source.end(), is_of_words)) its.rows.push_back(row);
+      if (attn::any_of(row.source, is_of_words)) its.rows.push_back(row);
     if (!its.rows.empty()) kept.tables.push_back(std::move(its));
   }
   const auto ends = symbols_that_end(kept);

@@ -121,9 +121,7 @@ class Derivation {
   Derivation(const GrammarText& text, const CompiledGrammar& grammar, Choices& choices, std::size_t length)
       : text_(text), grammar_(grammar), choices_(choices) {
     words_.reserve(length);
-    nodes_.reserve(4 * length);
-    children_.reserve(4 * length);
-    root_ = expand(grammar.start, length, 0);
+    root_ = expand(grammar.start, length, {});
   }
 
   SentencePair pair() const {
@@ -148,12 +146,11 @@ class Derivation {
   }
 
  private:
-  /// A state that has become an alternative with children, or an entry: one source word.
+  /// A state that has become an alternative with a child for each source item, or an entry: one source word.
   struct Node {
-    const Alternative* alternative;
-    std::size_t first_child;  ///< among children_, one for each source item
-    std::size_t first_word;
-    std::size_t last_word;  ///< the one after it
+    const Alternative* alternative = nullptr;
+    std::size_t first_word = 0, last_word = 0;  ///< the last is the one after it
+    std::vector<Node> children{};
   };
 
   struct DrawnWord {
@@ -162,55 +159,43 @@ class Derivation {
     bool decides;
   };
 
-  /// From `referents` on stack_ has what the variables of the state stand for. Returns the node's index.
-  std::size_t expand(std::size_t state_index, std::size_t length, std::size_t referents) {
+  using Referents = std::vector<std::size_t>;
+
+  /// `referents` is what the variables of the state stand for.
+  Node expand(std::size_t state_index, std::size_t length, Referents referents) {
     const auto& state = grammar_.states[state_index];
-    Node node{nullptr, children_.size(), words_.size(), 0};
+    Node node{.first_word = words_.size()};
     if (state.is_table) {
       add_word(state, referents);
     } else {
       node.alternative = &state.alternatives[choices_.alternative(state, words_.size(), length)];
-      expand_items(node, state, length, referents);
+      const auto& rule = *node.alternative->rule;
+      for (; referents.size() < rule.variables.size(); deciders_.push_back(0))
+        referents.push_back(deciders_.size());
+      node.children.reserve(rule.source.size());
+      for (std::size_t i = 0; i < rule.source.size(); ++i) {
+        Referents arguments;
+        for (const auto variable : rule.source[i].variables) arguments.push_back(referents[variable]);
+        const auto own = choices_.own_length(*node.alternative, i, words_.size(), length);
+        node.children.push_back(expand(node.alternative->states[i], own, std::move(arguments)));
+        length -= own;
+      }
     }
     node.last_word = words_.size();
-    nodes_.push_back(node);
-    return nodes_.size() - 1;
+    return node;
   }
 
-  /// What `node.alternative` has on its source side.
-  void expand_items(Node& node, const State& state, std::size_t length, std::size_t referents) {
-    const auto& rule = *node.alternative->rule;
-    const auto variables = stack_.size();
-    for (std::size_t i = 0; i < state.allowed.size(); ++i) stack_.push_back(stack_[referents + i]);
-    for (auto i = state.allowed.size(); i < rule.variables.size(); ++i) {
-      stack_.push_back(deciders_.size());
-      deciders_.push_back(0);
-    }
-    const auto arguments = stack_.size();
-    children_.resize(node.first_child + rule.source.size());
-    for (std::size_t i = 0; i < rule.source.size(); ++i) {
-      for (const auto variable : rule.source[i].variables) stack_.push_back(stack_[variables + variable]);
-      const auto own = choices_.own_length(*node.alternative, i, words_.size(), length);
-      const auto child = expand(node.alternative->states[i], own, arguments);
-      children_[node.first_child + i] = child;
-      length -= own;
-      stack_.resize(arguments);
-    }
-    stack_.resize(variables);
-  }
-
-  void add_word(const State& state, std::size_t referents) {
+  void add_word(const State& state, const Referents& referents) {
     const auto& entry = state.entries[choices_.entry(state, words_.size())];
     std::optional<std::size_t> referent;
     if (state.decides)
-      deciders_[stack_[referents]] = words_.size();
+      deciders_[referents[0]] = words_.size();
     else if (state.decided_variable && entry.agrees)
-      referent = stack_[referents + *state.decided_variable];
+      referent = referents[*state.decided_variable];
     words_.push_back({&entry, referent, state.decides});
   }
 
-  void add_target(std::size_t index, TargetWords& target) const {
-    const auto& node = nodes_[index];
+  void add_target(const Node& node, TargetWords& target) const {
     if (node.alternative == nullptr) {
       for (const auto& word : *words_[node.first_word].entry->target) {
         target.links.push_back({node.first_word, target.words.size(), true});
@@ -220,10 +205,10 @@ class Derivation {
     }
     for (const auto& item : node.alternative->rule->target) {
       const auto start = target.words.size();
-      if (item.item) add_target(children_[node.first_child + *item.item], target);
+      if (item.item) add_target(node.children[*item.item], target);
       for (const auto& word : item.words) target.words.push_back(&word);
       for (const auto& link : item.links) {
-        const auto& linked = nodes_[children_[node.first_child + link.item]];
+        const auto& linked = node.children[link.item];
         for (auto i = start; i < target.words.size(); ++i)
           for (auto source = linked.first_word; source < linked.last_word; ++source)
             target.links.push_back({source, i, link.is_sure});
@@ -234,13 +219,29 @@ class Derivation {
   const GrammarText& text_;
   const CompiledGrammar& grammar_;
   Choices& choices_;
-  std::vector<Node> nodes_;
-  std::vector<std::size_t> children_;
   std::vector<DrawnWord> words_;
-  std::vector<std::size_t> stack_;     ///< of referents, by the variables of rules that are being expanded
   std::vector<std::size_t> deciders_;  ///< the word that decides each referent
-  std::size_t root_;
+  Node root_;
 };
+
+void add_forms(const Word& word, std::set<std::string>& vocabulary) {
+  vocabulary.insert(word.text);
+  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
+}
+
+constexpr std::size_t longer_than_trained = 25, validation_pairs = 500;
+
+/// Gives held-out pairs of a small grammar to the training until they are a tenth of both, at least one.
+void leave_a_tenth(GrammarPairs& pairs) {
+  const std::size_t all = pairs.training.size() + pairs.held_out.size();
+  if (all < 2)
+    throw attn::Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
+                                  longest_in_training));
+  const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
+  const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
+  pairs.held_out.erase(first, pairs.held_out.end());
+}
 
 }  // namespace
 
@@ -274,15 +275,6 @@ SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
   return Derivation(*text_, compiled_, choices, length).pair();
 }
 
-namespace {
-
-void add_forms(const Word& word, std::set<std::string>& vocabulary) {
-  vocabulary.insert(word.text);
-  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
-}
-
-}  // namespace
-
 std::vector<std::string> Grammar::source_words() const {
   std::set<std::string> words;
   for (const auto& state : compiled_.states)
@@ -304,24 +296,6 @@ std::vector<std::string> Grammar::target_words() const {
     if (words.count(parts.first) > 0 && words.count(parts.second) > 0) all.insert(contraction);
   return {all.begin(), all.end()};
 }
-
-namespace {
-
-constexpr std::size_t longer_than_trained = 25, validation_pairs = 500;
-
-/// Gives held-out pairs of a small grammar to the training until they are a tenth of both, at least one.
-void leave_a_tenth(GrammarPairs& pairs) {
-  const std::size_t all = pairs.training.size() + pairs.held_out.size();
-  if (all < 2)
-    throw attn::Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
-                                  longest_in_training));
-  const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
-  const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
-  std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
-  pairs.held_out.erase(first, pairs.held_out.end());
-}
-
-}  // namespace
 
 GrammarPairs draw_pairs(const Grammar& grammar, attn::Random& random, std::size_t training,
                         std::size_t held_out, std::size_t longer) {

@@ -59,8 +59,7 @@ using Form = std::optional<std::vector<Word>>;
 
 struct Row {
   std::size_t line;
-  std::vector<Form> source;
-  std::vector<Form> target;
+  std::vector<Form> source, target;
   Condition condition;
 };
 
@@ -70,14 +69,11 @@ struct Shape {
   std::size_t line;
   bool decides = false;
   std::vector<std::pair<Condition, std::string>> categories;  ///< of those that fit, the last counts
-  std::vector<std::vector<Condition>> source;  ///< for each possible number of forms, when to use each
-  std::vector<std::vector<Condition>> target;
+  std::vector<std::vector<Condition>> source, target;  ///< by possible number of forms: when to use each
 };
 
 struct Table {
-  std::size_t line;
-  std::size_t symbol;
-  std::size_t shape;
+  std::size_t line, symbol, shape;
   std::vector<Combinations> allowed;  ///< for each parameter
   std::vector<Row> rows;
 };

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/tokens.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
@@ -84,13 +86,12 @@ Texts tokens_of(std::string_view text) {
 /// The keys of a map, or the names of a list.
 template <class Items>
 Texts names_of(const Items& items) {
-  Texts names;
-  for (const auto& item : items)
+  return attn::each_of(items, [](const auto& item) {
     if constexpr (requires { item.first; })
-      names.push_back(item.first);
+      return item.first;
     else
-      names.push_back(item.name);
-  return names;
+      return item.name;
+  });
 }
 
 /// "a, b, c", or what to write in its place where there is none.
@@ -149,6 +150,11 @@ bool begins_words(const Section& section) {
   return section.header.tokens.size() == 2 && is_bracket(section.header.tokens[1]);
 }
 
+bool begins_shape(const Section& section) {
+  const auto& tokens = section.header.tokens;
+  return tokens.size() == 2 && tokens[0] == "shape" && !is_bracket(tokens[1]);
+}
+
 constexpr std::string_view valid_rule = "[WEIGHT] <a> <b> … = <b> word(a) …, or without = for the same order";
 
 /// Reads a grammar's file: first what is declared, then the words, then the rules, so that each may stand
@@ -179,12 +185,9 @@ class GrammarParser {
 
   void read_declarations(Section& section) {
     const auto& tokens = section.header.tokens;
-    if (begins_rules(section) || begins_words(section)) {
-      if (tokens.size() > 2 || (begins_rules(section) && tokens.size() > 1))
-        fail(section.header, valid_headers, "{} follows the nonterminal", in_message(tokens[1]));
-      return;
-    }
-    if (tokens.size() == 2 && tokens[0] == "shape") return;
+    if (begins_rules(section) && tokens.size() > 1)
+      fail(section.header, valid_headers, "{} follows the nonterminal", in_message(tokens[1]));
+    if (begins_rules(section) || begins_words(section) || begins_shape(section)) return;
     if (tokens.size() != 1) fail(section.header, valid_headers, "this is no section");
     static const std::map<std::string, void (GrammarParser::*)(const Line&)> readers = {
         {"features", &GrammarParser::read_feature},
@@ -192,10 +195,9 @@ class GrammarParser {
         {"variables", &GrammarParser::read_variables},
         {"vowels", &GrammarParser::read_vowels},
         {"contractions", &GrammarParser::read_contraction}};
-    const auto reader = readers.find(tokens[0]);
-    if (reader == readers.end())
-      fail(section.header, valid_headers, "{} is no section", in_message(tokens[0]));
-    for (const auto& line : section.lines) (this->*reader->second)(line);
+    const auto* reader = attn::value_in(readers, tokens[0]);
+    if (reader == nullptr) fail(section.header, valid_headers, "{} is no section", in_message(tokens[0]));
+    for (const auto& line : section.lines) (this->**reader)(line);
   }
 
   /// The words on both sides of the first "=", which is there.
@@ -275,13 +277,13 @@ class GrammarParser {
   std::size_t place_of(const Line& line, const Items& items, const std::string& name, const char* kind,
                        const char* where_empty) const {
     const auto names = names_of(items);
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) fail(line, list(names, where_empty), "{} is no {}", in_message(name), kind);
-    return static_cast<std::size_t>(found - names.begin());
+    const auto place = attn::place_of(name, names);
+    if (place == names.size()) fail(line, list(names, where_empty), "{} is no {}", in_message(name), kind);
+    return place;
   }
 
   static bool is_variable(const std::string& name) {
-    return std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+    return attn::all_of(name, [](char c) { return c >= 'A' && c <= 'Z'; });
   }
 
   void read_vowels(const Line& line) {
@@ -316,9 +318,7 @@ class GrammarParser {
   }
 
   std::vector<Condition> parse_conditions(const Line& line, const Texts& texts) const {
-    std::vector<Condition> conditions;
-    for (const auto& text : texts) conditions.push_back(parse_condition(line, text));
-    return conditions;
+    return attn::each_of(texts, [&](const auto& text) { return parse_condition(line, text); });
   }
 
   void find_start() {
@@ -332,7 +332,7 @@ class GrammarParser {
   }
 
   void read_shape(Section& section) {
-    if (begins_rules(section) || begins_words(section) || section.header.tokens.size() != 2) return;
+    if (!begins_shape(section)) return;
     constexpr std::string_view valid =
         "category NAME, category CONDITION … = NAME …, source CONDITION …, target CONDITION … and decides, "
         "each on its line";
@@ -403,10 +403,9 @@ class GrammarParser {
 
   void require_number_of_forms(const Line& line, std::string_view side, std::size_t count,
                                const std::vector<std::vector<Condition>>& possible) const {
-    Texts counts{"1"};
-    for (const auto& conditions : possible) counts.push_back(std::to_string(conditions.size()));
-    const auto written = std::to_string(count);
-    if (std::find(counts.begin(), counts.end(), written) == counts.end())
+    std::vector<std::size_t> counts{1};
+    for (const auto& conditions : possible) counts.push_back(conditions.size());
+    if (!attn::contains(counts, count))
       fail(line, fmt::format("{} by its shape", fmt::join(counts, " or ")), "the {} side has {} forms", side,
            count);
   }
@@ -425,8 +424,7 @@ class GrammarParser {
       const bool is_barred = part.starts_with('*');
       if (is_barred) part.erase(0, 1);
       const auto forms = attn::split(part, '/');
-      if (forms.size() > 2 || std::find(forms.begin(), forms.end(), "") != forms.end() ||
-          part.find_first_of("<>()*:=") != part.npos)
+      if (forms.size() > 2 || attn::contains(forms, "") || part.find_first_of("<>()*:=") != part.npos)
         fail(line, "word, two_words, before/before' a vowel, or *word where it begins with none by its sound",
              "{} is no word", in_message(text));
       const auto first = attn::code_points(forms[0]).front();
@@ -517,13 +515,10 @@ class GrammarParser {
     if (variable.sort != sort)
       fail(line, "a variable as in the section of the nonterminal",
            "the variable {} has other features than the nonterminal asks for", variable.name);
-    for (std::size_t i = 0; i < rule.variables.size(); ++i) {
-      if (rule.variables[i].name != variable.name) continue;
-      rule.variables[i].allowed &= variable.allowed;
-      return i;
-    }
-    rule.variables.push_back(variable);
-    return rule.variables.size() - 1;
+    const auto place = attn::place_of(variable.name, names_of(rule.variables));
+    if (place == rule.variables.size()) rule.variables.push_back(variable);
+    rule.variables[place].allowed &= variable.allowed;
+    return place;
   }
 
   TargetItem parse_target_item(const Line& line, const std::string& token, const Texts& source,
@@ -555,15 +550,15 @@ class GrammarParser {
   /// The item that is written like `token`, or the only one of that name.
   std::size_t source_item(const Line& line, const std::string& token, const std::string& name,
                           const Texts& source, const Rule& rule) const {
-    const auto same = std::find(source.begin(), source.end(), token);
-    if (same != source.end()) return static_cast<std::size_t>(same - source.begin());
-    const auto has_name = [&](const Item& item) { return name_of(item) == name; };
-    const auto count = std::count_if(rule.source.begin(), rule.source.end(), has_name);
+    if (const auto same = attn::place_of(token, source); same < source.size()) return same;
+    std::vector<std::size_t> called_so;
+    for (std::size_t i = 0; i < rule.source.size(); ++i)
+      if (name_of(rule.source[i]) == name) called_so.push_back(i);
+    const auto count = called_so.size();
     if (count == 0) fail(line, "what stands on the source side", "<{}> is on the target side only", name);
     if (count > 1)
       fail(line, "the same variables as there", "<{}> is {} times on the source side", name, count);
-    const auto only = std::find_if(rule.source.begin(), rule.source.end(), has_name);
-    return static_cast<std::size_t>(only - rule.source.begin());
+    return called_so[0];
   }
 
   /// Every source item becomes one target item, or is linked to another where it has no word of its own.
@@ -621,12 +616,10 @@ class GrammarParser {
     auto result = ~Combinations{0} >> (most_combinations - sort.combinations.size());
     for (const auto& name : names) {
       const auto [feature, values] = named_condition(line, name);
-      if (std::find(sort.features.begin(), sort.features.end(), feature) == sort.features.end()) {
-        std::vector<Feature> own;
-        for (const auto index : sort.features) own.push_back(grammar_.features[index]);
-        fail(line, fmt::format("a value of {}", list(names_of(own))),
-             "{} is a {}, which the variable does not have", in_message(name),
-             grammar_.features[feature].name);
+      if (!attn::contains(sort.features, feature)) {
+        const auto own = attn::each_of(sort.features, [&](auto one) { return grammar_.features[one].name; });
+        fail(line, fmt::format("a value of {}", list(own)), "{} is a {}, which the variable does not have",
+             in_message(name), grammar_.features[feature].name);
       }
       for (std::size_t i = 0; i < sort.combinations.size(); ++i)
         if ((values & sort.combinations[i]).none()) result &= ~(Combinations{1} << i);

@@ -1,11 +1,13 @@
 #include "corpora/sentence_pair.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 #include <tuple>
 
+#include "attn/lists.hpp"
 #include "attn/text/width.hpp"
 
 namespace corpora {
@@ -15,15 +17,11 @@ bool is_stand_in(const std::string& word) {
 }
 
 std::vector<std::string> texts(const std::vector<SourceWord>& words) {
-  std::vector<std::string> result;
-  for (const auto& word : words) result.push_back(word.text);
-  return result;
+  return attn::each_of(words, &SourceWord::text);
 }
 
 std::string source_text(const SentencePair& pair) {
-  std::string text;
-  for (const auto& word : pair.source) text += (text.empty() ? "" : " ") + word.text;
-  return text;
+  return fmt::format("{}", fmt::join(texts(pair.source), " "));
 }
 
 std::string target_text(const SentencePair& pair) {
@@ -38,19 +36,6 @@ std::string in_writing(const std::vector<std::string>& words) {
   }
   return text;
 }
-
-namespace {
-
-/// By source and target, and sure before possible.
-bool precedes(const Link& a, const Link& b) {
-  return std::tuple(a.source, a.target, b.is_sure) < std::tuple(b.source, b.target, a.is_sure);
-}
-
-bool links_the_same(const Link& a, const Link& b) {
-  return a.source == b.source && a.target == b.target;
-}
-
-}  // namespace
 
 const std::string& form_before(const Word& word, const Word* next) {
   const bool has_other_form = next != nullptr && next->begins_with_vowel && !word.before_vowel.empty();
@@ -80,7 +65,13 @@ void put_together(const TargetWords& target, const Contractions& contractions, S
   }
   pair.links = target.links;
   for (auto& link : pair.links) link.target = places[link.target];
-  std::sort(pair.links.begin(), pair.links.end(), precedes);
+  const auto is_before = [](const Link& a, const Link& b) {  // sure before possible
+    return std::tuple(a.source, a.target, b.is_sure) < std::tuple(b.source, b.target, a.is_sure);
+  };
+  const auto links_the_same = [](const Link& a, const Link& b) {
+    return a.source == b.source && a.target == b.target;
+  };
+  std::sort(pair.links.begin(), pair.links.end(), is_before);
   pair.links.erase(std::unique(pair.links.begin(), pair.links.end(), links_the_same), pair.links.end());
 }
 

@@ -12,8 +12,7 @@ namespace corpora {
 /// A link of a gold alignment between a source and a target word: sure, or only possible (Och & Ney 2003, "A
 /// Systematic Comparison of Various Statistical Alignment Models").
 struct Link {
-  std::size_t source;
-  std::size_t target;
+  std::size_t source, target;
   bool is_sure;
 
   bool operator==(const Link&) const = default;

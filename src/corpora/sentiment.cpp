@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
@@ -29,7 +30,7 @@ const Words names_of_lists = {
     "asides"};
 
 bool is_lexicon_word(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return !text.empty() && attn::all_of(text, [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 /// Reads the lists of words and tells what is wrong with them.
@@ -52,7 +53,7 @@ class SentimentReader {
     const auto colon = line.find(':');
     if (colon == line.npos) lines_.fail(attn::in_message(line) + " has no colon");
     const std::string name(attn::trimmed(line.substr(0, colon)));
-    if (std::find(names_of_lists.begin(), names_of_lists.end(), name) == names_of_lists.end())
+    if (!attn::contains(names_of_lists, name))
       lines_.fail(attn::in_message(name) + " is not the name of a list",
                   fmt::format("{}", fmt::join(names_of_lists, ", ")));
     for (const auto entry : attn::pieces_of(line.substr(colon + 1), ","))
@@ -64,7 +65,7 @@ class SentimentReader {
     for (const auto& word : is_phrase ? attn::split(entry, ' ') : Words{entry})
       give_role(word, name, is_phrase);
     auto& list = lists_[name];
-    if (std::find(list.begin(), list.end(), entry) != list.end())
+    if (attn::contains(list, entry))
       lines_.fail(attn::in_message(entry) + " is there twice", "each word once");
     list.push_back(entry);
   }

@@ -46,8 +46,7 @@ class SentimentCorpus {
  private:
   struct SentimentWord {
     std::string text;
-    bool is_positive;
-    bool is_verb;
+    bool is_positive, is_verb;
     std::size_t unseen_negator;  ///< index of a negator
   };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
 
 namespace corpora {
 
@@ -40,6 +41,27 @@ std::vector<std::size_t> draw_pair_starts(attn::Random& random, std::size_t leng
   return starts;
 }
 
+using std::chrono::sys_days;
+
+constexpr int first_year = 1900, last_year = 2099;
+constexpr std::size_t abbreviation = 3;
+
+constexpr std::array<std::string_view, 12> month_names{"January",   "February", "March",    "April",
+                                                       "May",       "June",     "July",     "August",
+                                                       "September", "October",  "November", "December"};
+constexpr std::array<std::string_view, 7> weekday_names{"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                                        "Thursday", "Friday", "Saturday"};
+
+std::string_view ordinal_ending(unsigned day) {
+  if (day / 10 == 1) return "th";
+  constexpr std::array<std::string_view, 4> endings{"th", "st", "nd", "rd"};
+  return day % 10 < endings.size() ? endings[day % 10] : "th";
+}
+
+sys_days january(int year) {
+  return std::chrono::year(year) / std::chrono::January / 1;
+}
+
 }  // namespace
 
 InductionSequence draw_induction(attn::Random& random, std::size_t length, std::size_t token_count) {
@@ -71,31 +93,6 @@ InductionSequence draw_induction(attn::Random& random, std::size_t length, std::
   }
   return sequence;
 }
-
-namespace {
-
-using std::chrono::sys_days;
-
-constexpr int first_year = 1900, last_year = 2099;
-constexpr std::size_t abbreviation = 3;
-
-constexpr std::array<std::string_view, 12> month_names{"January",   "February", "March",    "April",
-                                                       "May",       "June",     "July",     "August",
-                                                       "September", "October",  "November", "December"};
-constexpr std::array<std::string_view, 7> weekday_names{"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                                        "Thursday", "Friday", "Saturday"};
-
-std::string_view ordinal_ending(unsigned day) {
-  if (day / 10 == 1) return "th";
-  constexpr std::array<std::string_view, 4> endings{"th", "st", "nd", "rd"};
-  return day % 10 < endings.size() ? endings[day % 10] : "th";
-}
-
-sys_days january(int year) {
-  return std::chrono::year(year) / std::chrono::January / 1;
-}
-
-}  // namespace
 
 const std::vector<std::string_view>& date_forms() {
   static const std::vector<std::string_view> forms{
@@ -141,8 +138,7 @@ DateExample date_example(std::chrono::year_month_day date, std::string_view form
 }
 
 DateExample in_lower_case(DateExample example) {
-  for (char& c : example.source)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  example.source = attn::lower_case(example.source);
   return example;
 }
 

@@ -70,8 +70,7 @@ InductionSequence draw_induction(attn::Random& random, std::size_t length, std::
 
 /// Positions begin, …, end − 1 of a text.
 struct CharacterRange {
-  std::size_t begin;
-  std::size_t end;
+  std::size_t begin, end;
 
   bool operator==(const CharacterRange&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "attn/lists.hpp"
 #include "attn/text/trim.hpp"
 #include "corpora/sequences.hpp"
 #include "english/lexicon.hpp"
@@ -32,6 +33,13 @@ bool share_pronoun(const Entity& a, const Entity& b) {
   if ((a.kind == "p") != (b.kind == "p")) return false;
   return a.kind != "p" || a.gender.empty() || b.gender.empty() || a.gender == b.gender;
 }
+
+/// What a noun phrase may be like.
+struct Phrase {
+  bool may_be_long = true;  ///< with a relative clause or a preposition behind it
+  std::optional<bool> is_plural = {};
+  bool is_indefinite = false;
+};
 
 enum class Tense { past, present, negated, modal, progressive, perfect };
 
@@ -89,12 +97,12 @@ class Writer {
   }
 
   std::string plural(const std::string& noun) const {
-    const auto found = words_.irregular_plurals.find(noun);
-    return found != words_.irregular_plurals.end() ? found->second : plural_of(noun);
+    const auto* irregular = attn::value_in(words_.irregular_plurals, noun);
+    return irregular != nullptr ? *irregular : plural_of(noun);
   }
   std::string past(const std::string& verb) {
-    const auto found = words_.irregular.find(verb);
-    return found != words_.irregular.end() ? any(found->second) : form_of(verb, Form::past);
+    const auto* irregular = attn::value_in(words_.irregular, verb);
+    return irregular != nullptr ? any(*irregular) : form_of(verb, Form::past);
   }
   std::string gerund() { return form_of(any(words_.acts_on_things), Form::gerund); }
 
@@ -109,14 +117,7 @@ class Writer {
     return any(object.is_being() ? words_.acts_on_beings : words_.acts_on_things);
   }
 
-  struct Phrase {
-    bool may_be_long = true;  ///< with a relative clause or a preposition behind it
-    std::optional<bool> is_plural = {};
-    bool is_indefinite = false;
-  };
-
-  Entity noun_phrase(const std::string& kinds) { return noun_phrase(kinds, {}); }
-  Entity noun_phrase(const std::string& kinds, const Phrase& phrase) {
+  Entity noun_phrase(const std::string& kinds, const Phrase& phrase = {}) {
     const auto kind = one_of(kinds);
     if (kind == "p" && !phrase.is_indefinite && !phrase.is_plural.value_or(false) && chance(22))
       return name();
@@ -494,8 +495,7 @@ class Writer {
 
   std::size_t pronoun_for(const Entity& entity) {
     const auto& word = result_.words[entity.at];
-    for (const auto* personal : {"I", "you", "we"})
-      if (word == personal) return put(word);
+    if (word == "I" || word == "you" || word == "we") return put(word);
     if (entity.is_plural) return put("they", entity.at);
     if (entity.kind != "p") return put("it", entity.at);
     return put(entity.gender == "m" ? "he" : entity.gender == "w" ? "she" : "he she", entity.at);

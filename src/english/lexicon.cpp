@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "attn/lists.hpp"
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
@@ -70,6 +71,79 @@ Reading parsed(std::string_view text, const std::string& lemma) {
 
 std::string_view word_of(std::string_view line) {
   return line.substr(0, line.find(' '));
+}
+
+constexpr std::array forms = {"base", "plural", "third person", "past", "gerund"};
+
+/// The features of a reading: its part of speech, each letter of its kind, its form, and of a function word
+/// the word itself.
+std::vector<std::string> names_of(const Reading& reading) {
+  std::vector<std::string> names = {reading.part};
+  for (const char letter : reading.kind)
+    if (letter != '-') names.push_back(reading.part + ' ' + letter);
+  if (reading.part == "noun" || reading.part == "verb")
+    names.push_back(reading.part + ' ' + forms[static_cast<std::size_t>(reading.form)]);
+  if (reading.is_function() && reading.part != "punctuation") names.push_back('"' + reading.lemma + '"');
+  return names;
+}
+
+std::array<double, 16> code_of(const std::string& lemma) {
+  attn::Generator generator(attn::crc32(lemma));
+  std::array<double, 16> code{};
+  double square = 0;
+  for (double& number : code) {
+    number = generator.standard_normal();
+    square += number * number;
+  }
+  for (double& number : code) number /= std::sqrt(square);
+  return code;
+}
+
+bool has_capital(const std::string& word) {
+  return word.front() >= 'A' && word.front() <= 'Z' && word != "I";
+}
+
+std::string small_first_letter(std::string word) {
+  if (has_capital(word)) word.front() = static_cast<char>(word.front() - 'A' + 'a');
+  return word;
+}
+
+/// The features of all readings by their shares, whether an adjective, or else a likely verb, praises (1) or
+/// condemns (−1), whether a seldom one does ("fault"), and whether the word says that the contrary follows.
+struct Kind {
+  std::map<std::string, double> features;
+  int praise = 0;
+  bool can_judge = false;
+  bool contrasts = false;
+};
+
+Kind kind_of(const Lexicon& lexicon, const std::string& word) {
+  constexpr double likely = 0.25;
+  static const std::set<std::string> contrary = {"but", "although", "though", "yet", "however"};
+  Kind kind;
+  kind.contrasts = contrary.count(attn::lower_case(word)) > 0;
+  const auto readings = lexicon.guessed_readings(word);
+  for (const auto& reading : readings) {
+    for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
+    if (reading.is_function()) kind.features["function word"] += 0.1 * reading.share;
+    kind.can_judge |= reading.polarity != 0;
+    if (readings.front().is_function() || reading.polarity == 0) continue;
+    if (reading.part == "adjective" || (reading.share >= likely && kind.praise == 0))
+      kind.praise = reading.polarity;
+  }
+  return kind;
+}
+
+double product(const Kind& a, const Kind& b) {
+  double sum = 0;
+  for (const auto& [name, share] : a.features)
+    if (const auto* other = attn::value_in(b.features, name)) sum += share * *other;
+  return sum;
+}
+
+/// The cosine of the features: 1 where they are the same.
+double likeness(const Kind& a, const Kind& b) {
+  return product(a, b) / std::sqrt(product(a, a) * product(b, b));
 }
 
 }  // namespace
@@ -149,9 +223,8 @@ std::vector<Reading> Lexicon::readings(std::string_view word) const {
   const auto small = lower(word);
   std::vector<Reading> found;
   add_listed(found, small);
-  const bool is_function_word =
-      std::any_of(found.begin(), found.end(), [](const Reading& reading) { return reading.is_function(); });
-  if (is_function_word) {  // "does" is no form of a deer, "like" seldom a verb
+  if (attn::any_of(
+          found, std::mem_fn(&Reading::is_function))) {  // "does" is no form of a deer, "like" seldom a verb
     const auto is_by_hand = [](const Reading& reading) { return reading.kind.empty() && reading.share == 1; };
     const auto rest = std::stable_partition(found.begin(), found.end(), is_by_hand);
     share_out(found.begin(), rest, rest == found.end() ? 1.0 : 0.7);
@@ -204,45 +277,6 @@ std::string form_of(const std::string& verb, Form form) {
   return verb;
 }
 
-namespace {
-
-constexpr std::array forms = {"base", "plural", "third person", "past", "gerund"};
-
-/// The features of a reading: its part of speech, each letter of its kind, its form, and of a function word
-/// the word itself.
-std::vector<std::string> names_of(const Reading& reading) {
-  std::vector<std::string> names = {reading.part};
-  for (const char letter : reading.kind)
-    if (letter != '-') names.push_back(reading.part + ' ' + letter);
-  if (reading.part == "noun" || reading.part == "verb")
-    names.push_back(reading.part + ' ' + forms[static_cast<std::size_t>(reading.form)]);
-  if (reading.is_function() && reading.part != "punctuation") names.push_back('"' + reading.lemma + '"');
-  return names;
-}
-
-std::array<double, 16> code_of(const std::string& lemma) {
-  attn::Generator generator(attn::crc32(lemma));
-  std::array<double, 16> code{};
-  double square = 0;
-  for (double& number : code) {
-    number = generator.standard_normal();
-    square += number * number;
-  }
-  for (double& number : code) number /= std::sqrt(square);
-  return code;
-}
-
-bool has_capital(const std::string& word) {
-  return word.front() >= 'A' && word.front() <= 'Z' && word != "I";
-}
-
-std::string small_first_letter(std::string word) {
-  if (has_capital(word)) word.front() = static_cast<char>(word.front() - 'A' + 'a');
-  return word;
-}
-
-}  // namespace
-
 std::vector<WordFeatures> features_of(const Lexicon& lexicon, const std::vector<std::string>& words) {
   std::vector<WordFeatures> all;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -272,54 +306,10 @@ std::vector<std::string> names_of_features(const Lexicon& lexicon) {
   return {names.begin(), names.end()};
 }
 
-namespace {
-
-/// The features of all readings by their shares, whether an adjective, or else a likely verb, praises (1) or
-/// condemns (−1), whether a seldom one does ("fault"), and whether the word says that the contrary follows.
-struct Kind {
-  std::map<std::string, double> features;
-  int praise = 0;
-  bool can_judge = false;
-  bool contrasts = false;
-};
-
-Kind kind_of(const Lexicon& lexicon, const std::string& word) {
-  constexpr double likely = 0.25;
-  static const std::set<std::string> contrary = {"but", "although", "though", "yet", "however"};
-  Kind kind;
-  kind.contrasts = contrary.count(attn::lower_case(word)) > 0;
-  const auto readings = lexicon.guessed_readings(word);
-  for (const auto& reading : readings) {
-    for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
-    if (reading.is_function()) kind.features["function word"] += 0.1 * reading.share;
-    kind.can_judge |= reading.polarity != 0;
-    if (readings.front().is_function() || reading.polarity == 0) continue;
-    if (reading.part == "adjective" || (reading.share >= likely && kind.praise == 0))
-      kind.praise = reading.polarity;
-  }
-  return kind;
-}
-
-/// The cosine of the features: 1 where they are the same.
-double likeness(const Kind& a, const Kind& b) {
-  double product = 0, square_of_a = 0, square_of_b = 0;
-  for (const auto& [name, share] : a.features) {
-    square_of_a += share * share;
-    if (const auto found = b.features.find(name); found != b.features.end()) product += share * found->second;
-  }
-  for (const auto& [name, share] : b.features) square_of_b += share * share;
-  return product / std::sqrt(square_of_a * square_of_b);
-}
-
-}  // namespace
-
 std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& word,
                                    const std::vector<std::string>& vocabulary) {
-  const auto in_vocabulary = [&](const std::string& one) {
-    return std::find(vocabulary.begin(), vocabulary.end(), one) != vocabulary.end();
-  };
   for (const auto& same : {word, attn::lower_case(word)})
-    if (in_vocabulary(same)) return same;
+    if (attn::contains(vocabulary, same)) return same;
   const auto kind = kind_of(lexicon, word);
   std::optional<std::string> nearest;
   double most = 0;

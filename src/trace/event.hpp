@@ -61,9 +61,7 @@ struct Place {
 /// the call only.
 struct Event {
   Kind kind = Kind::note;
-  std::string id{};
-  std::string title{};
-  std::string formula{};
+  std::string id{}, title{}, formula{};
   std::string mathml{};  ///< the formula's, where it is known as a formula
   std::string note{};
   std::vector<std::string> inputs{};         ///< ids of the tensors that a step was computed from
@@ -114,8 +112,7 @@ using Config = std::vector<std::pair<std::string, ConfigValue>>;
 
 /// What stands before the events of a trace.
 struct Header {
-  std::string lesson;
-  std::string title;
+  std::string lesson, title;
   Config config;
   std::set<std::string> usual{};  ///< options that have their default value, which a page need not state
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace attn {
@@ -68,8 +69,7 @@ bool is_valid_name(std::string_view name) {
     return false;
   }
   const auto is_control = [](char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); };
-  const auto points = code_points(name);
-  return !name.empty() && std::none_of(points.begin(), points.end(), is_control);
+  return !name.empty() && !any_of(code_points(name), is_control);
 }
 
 namespace {
@@ -80,9 +80,7 @@ namespace fs = std::filesystem;
 void require_data(const fs::path& folder) {
   constexpr std::array known = {"corpora", "lessons", "lexicon", "mistakes", "models", "names", "tutorial"};
   std::error_code error;
-  const bool has_some = std::any_of(known.begin(), known.end(),
-                                    [&](const char* name) { return fs::is_directory(folder / name, error); });
-  if (!has_some)
+  if (!any_of(known, [&](const char* name) { return fs::is_directory(folder / name, error); }))
     throw Error(
         fmt::format("ATTNLAB_DATA={} has no data of the lab; valid: a folder in which one of these is: {}",
                     folder.string(), fmt::join(known, ", ")));

@@ -31,8 +31,7 @@ class File {
 
 /// Whether a text can be the id of an event: letters and digits of ASCII, and _ . / = -
 inline bool is_valid_id(std::string_view id) {
-  constexpr std::string_view allowed =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=-";
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=-";
   return !id.empty() && id.find_first_not_of(allowed) == id.npos;
 }
 

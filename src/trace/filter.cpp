@@ -21,8 +21,7 @@ bool selects(std::string_view selection, std::string_view id) {
 }  // namespace
 
 bool is_selected(std::string_view id, const std::vector<std::string>& wanted) {
-  return wanted.empty() || std::any_of(wanted.begin(), wanted.end(),
-                                       [&](const auto& selection) { return selects(selection, id); });
+  return wanted.empty() || any_of(wanted, [&](const auto& selection) { return selects(selection, id); });
 }
 
 std::vector<std::string> ids_like(std::string_view last_part, const std::vector<std::string>& ids) {
@@ -48,7 +47,7 @@ void Filter::receive(const Event& event) {
 
 void Filter::require_all_seen() const {
   for (const auto& selection : wanted_)
-    if (std::none_of(seen_.begin(), seen_.end(), [&](const auto& id) { return selects(selection, id); }))
+    if (!any_of(seen_, [&](const auto& id) { return selects(selection, id); }))
       refuse_selection(selection, seen_);
 }
 

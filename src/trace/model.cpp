@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "trace/archives.hpp"
 #include "trace/file.hpp"
 #include "trace/json/json.hpp"
@@ -74,7 +75,7 @@ std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, 
     refuse(path, fmt::format("its {} holds no floating-point numbers", id), of_training);
   std::vector<double> values(element_count(view.shape));
   std::memcpy(values.data(), view.data, values.size() * sizeof(double));
-  if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))
+  if (!all_of(values, [](double value) { return std::isfinite(value); }))
     refuse(path, fmt::format("its {} holds numbers that are not finite", id), "finite weights");
   return values;
 }
@@ -124,9 +125,8 @@ const ModelTensor* Model::find(std::string_view id) const {
 
 const ModelTensor& Model::at(std::string_view id) const {
   if (const auto* tensor = find(id)) return *tensor;
-  std::vector<std::string> ids;
-  for (const auto& tensor : tensors) ids.push_back(tensor.id);
-  throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id, fmt::join(ids, ", ")));
+  throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id,
+                          fmt::join(each_of(tensors, &ModelTensor::id), ", ")));
 }
 
 Tensor<2> Model::matrix(std::string_view id) const {

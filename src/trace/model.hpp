@@ -23,23 +23,19 @@ struct ModelTensor {
 
 /// What was measured of examples of some lengths: of those with `fewest` to `most` words.
 struct ScoreOfLengths {
-  std::size_t fewest;
-  std::size_t most;
-  std::size_t examples;
+  std::size_t fewest, most, examples;
   double value;
 };
 
 /// Trained weights, and what is known about them.
 struct Model {
-  std::string task{};                                  ///< "about"
-  std::map<std::string, std::string> configuration{};  ///< "heads" "2"
-  std::map<std::string, std::vector<std::string>>
-      vocabularies{};                      ///< "words": what the rows of a table stand for
-  std::map<std::string, double> scores{};  ///< what was measured after training
-  std::map<std::string, std::size_t>
-      examples_scored{};                           ///< how many examples a score is a share of; may be empty
-  std::vector<ScoreOfLengths> scores_by_length{};  ///< how a score depends on the length; may be empty
-  std::string command{};                           ///< that made it
+  std::string task{};                                              ///< "about"
+  std::map<std::string, std::string> configuration{};              ///< "heads" "2"
+  std::map<std::string, std::vector<std::string>> vocabularies{};  ///< "words": of the rows of a table
+  std::map<std::string, double> scores{};                          ///< what was measured after training
+  std::map<std::string, std::size_t> examples_scored{};  ///< of which a score is a share; may be empty
+  std::vector<ScoreOfLengths> scores_by_length{};        ///< how a score depends on the length; may be empty
+  std::string command{};                                 ///< that made it
   std::vector<ModelTensor> tensors{};
   std::map<std::string, std::string> training{};  ///< where a training that goes on stands; else empty
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -157,9 +156,7 @@ Layout layout_in(std::string_view literal, std::string_view place) {
   const auto tuple = literal.substr(std::min(literal.find('('), literal.size()));
   const bool is_number =  // as (3) is
       tuple.empty() || (shape.size() == 1 && tuple.substr(0, tuple.find(')')).find(',') == tuple.npos);
-  const bool is_shape = shape.is_array() && !is_number &&
-                        std::all_of(shape.begin(), shape.end(), std::mem_fn(&json::is_number_unsigned));
-  if (header.size() != 3 || !type.is_string() || !order.is_boolean() || !is_shape)
+  if (header.size() != 3 || !type.is_string() || !order.is_boolean() || is_number || !is_shape(shape))
     refuse(place, fmt::format("its header is {}", in_message(literal)), valid_header);
   Layout layout;
   layout.shape = shape.get<Shape>();

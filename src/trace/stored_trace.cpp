@@ -28,8 +28,7 @@ bool is_json(std::string_view beginning) {
   const auto first = beginning.substr(0, length_size);
   const auto start = beginning.find_first_not_of(blanks);
   return first.find_first_not_of(blanks) != first.npos && beginning[start] == '{' &&
-         std::none_of(first.begin(), first.end(),
-                      [](char c) { return static_cast<unsigned char>(c) < '\t'; });
+         !any_of(first, [](char c) { return static_cast<unsigned char>(c) < '\t'; });
 }
 
 [[noreturn]] void refuse_format(const File& file, std::string_view beginning) {
@@ -55,9 +54,7 @@ constexpr std::string_view valid_entry =
 
 /// A list of whole numbers, none below 0.
 Shape numbers_from(const json& list, std::string_view place) {
-  const bool is_valid =
-      list.is_array() && std::all_of(list.begin(), list.end(), std::mem_fn(&json::is_number_unsigned));
-  if (!is_valid)
+  if (!is_shape(list))
     refuse(place, fmt::format("it has {} where whole numbers belong", in_message(list.dump())), valid_entry);
   return list.get<Shape>();
 }
@@ -128,9 +125,8 @@ class SafetensorsReader : public StoredTrace {
   }
 
   void read_metadata(const json& metadata) {
-    const bool is_valid =
-        metadata.is_object() && std::all_of(metadata.begin(), metadata.end(), std::mem_fn(&json::is_string));
-    if (!is_valid) refuse(file_.path(), "its __metadata__ is no object of texts", R"({"name":"text"})");
+    if (!metadata.is_object() || !all_of(metadata, std::mem_fn(&json::is_string)))
+      refuse(file_.path(), "its __metadata__ is no object of texts", R"({"name":"text"})");
     metadata_ = metadata.get<std::map<std::string, std::string>>();
     if (metadata.value("schema", "") != trace_schema) return;
     read_lesson(metadata, header_, file_.path());
@@ -273,7 +269,6 @@ std::string renamed(std::string id, const Renames& renames) {
 
 RenamedTrace::RenamedTrace(const StoredTrace& file, const Renames& renames) {
   header_ = file.header();
-  metadata_ = file.metadata();
   words_ = file.words();
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     auto tensor = file.tensors()[i];

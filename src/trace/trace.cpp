@@ -28,21 +28,20 @@ bool holds(Dtype dtype, double value) {
 }
 
 std::string_view valid_elements(Dtype dtype) {
-  static const std::map<Dtype, std::string_view> valid = {
-      {Dtype::float64, "finite numbers"},
-      {Dtype::float32, "finite numbers up to 3.4e38, the largest of float32"},
-      {Dtype::float16, "finite numbers up to 65504, the largest of float16"},
-      {Dtype::bfloat16, "finite numbers up to 3.38e38, the largest of bfloat16"},
-      {Dtype::int64, "whole numbers"},
-      {Dtype::boolean, "0 or 1, where 1 means may be seen"}};
-  return valid.at(dtype);
+  constexpr std::string_view valid[] = {"finite numbers",
+                                        "finite numbers up to 3.4e38, the largest of float32",
+                                        "finite numbers up to 65504, the largest of float16",
+                                        "finite numbers up to 3.38e38, the largest of bfloat16",
+                                        "whole numbers",
+                                        "0 or 1, where 1 means may be seen"};
+  return valid[static_cast<std::size_t>(dtype)];
 }
 
 /// Of that shape, which has two axes.
 AnyTensor identity_matrix(const Shape& shape) {
   AnyTensor matrix(Dtype::int64, shape);
   for (std::size_t i = 0; i < std::min(shape[0], shape[1]); ++i)
-    matrix.elements<std::int64_t>()[i * shape[1] + i] = 1;
+    matrix.elements<std::int64_t>()[i * (shape[1] + 1)] = 1;
   return matrix;
 }
 
@@ -126,18 +125,15 @@ void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
 }
 
 void Trace::place_on_page(Event& event) const {
-  const auto has_id = [&](const OnPage& shown) { return shown.id == event.id; };
-  const auto found = std::find_if(page_.begin(), page_.end(), has_id);
-  if (found != page_.end()) {
-    event.place = Place{static_cast<std::size_t>(found - page_.begin()), found->in_one_line,
-                        found->is_plotted, found->has_table};
+  if (const auto* found = find_by_id(page_, event.id)) {
+    event.place = Place{static_cast<std::size_t>(found - page_.data()), found->in_one_line, found->is_plotted,
+                        found->has_table};
     event.has_notice = found->notice != nullptr;
     if (found->notice) event.notice = found->notice(event);
   } else if (page_.empty()) {
     event.place = Place{ids_.size()};
   } else if (event.kind == Kind::claim) {
-    const auto listed = std::find(claims_on_page_.begin(), claims_on_page_.end(), event.id);
-    const bool is_shown = claims_on_page_.empty() || listed != claims_on_page_.end();
+    const bool is_shown = claims_on_page_.empty() || contains(claims_on_page_, event.id);
     if (is_shown || !event.measurement->holds()) event.place = Place{page_.size() + ids_.size()};
   }
 }
@@ -173,18 +169,15 @@ std::string Trace::find(const std::string& name) const {
 
 void Trace::require_all_given_used(const std::vector<std::string>& others) {
   if (options_.given == nullptr) return;
-  const auto is_input = [this](const auto& one) {
-    return std::find(input_ids_.begin(), input_ids_.end(), one.first) != input_ids_.end();
-  };
-  const bool has_input = std::any_of(options_.given->begin(), options_.given->end(), is_input);
+  const auto is_input = [this](const auto& one) { return contains(input_ids_, one.first); };
+  const bool has_input = any_of(*options_.given, is_input);
   std::vector<std::string> steps;
   for (const auto& one : *options_.given) {
     const auto& [id, given] = one;
     if (is_input(one)) continue;
     if (!has_input || !given.may_be_step || ranks_.count(id) == 0) {
       for (const auto& other : others)
-        if (std::find(input_ids_.begin(), input_ids_.end(), other) == input_ids_.end())
-          input_ids_.push_back(other);
+        if (!contains(input_ids_, other)) input_ids_.push_back(other);
       throw Error(fmt::format("{} in {} is no input of this run; valid: {}", id, given.option,
                               fmt::join(input_ids_, ", ")));
     }
@@ -286,9 +279,9 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
   if (shows_batch) event.axes.insert(event.axes.begin(), "batch");
 
   for (const auto& axis : event.axes) {
-    const auto found = labels_.find(axis);
-    const bool shown = found != labels_.end() && (shows_batch || !found->second.per_sample());
-    event.labels.push_back(shown ? found->second : AxisLabels{});
+    const auto* labels = value_in(labels_, axis);
+    const bool are_shown = labels != nullptr && (shows_batch || !labels->per_sample());
+    event.labels.push_back(are_shown ? *labels : AxisLabels{});
   }
   ranks_[prefix_ + about.id] = tensor.shape.size();
   if (about.worked) event.worked = worked_as_shown(about.worked, has_batch && !shows_batch);
@@ -300,27 +293,21 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
 
 /// The same with the full ids of operands, and without the batch axis where it is not shown.
 WorkedOut Trace::worked_as_shown(const WorkedOut& worked, bool drops_batch) const {
-  struct Shown {
-    std::string id;
-    std::optional<std::size_t> rank;
-  };
-  const auto shown_as = [this](const std::string& name) {
-    const auto id = find(name);
-    const auto rank = ranks_.find(id);
-    return Shown{id, rank == ranks_.end() ? std::nullopt : std::optional(rank->second)};
-  };
-  return [&worked, drops_batch, shown_as, shown = std::map<std::string, Shown>()](Index at) mutable {
+  using Shown = std::pair<std::string, const std::size_t*>;  // the full id, and its rank where it is known
+  return [this, &worked, drops_batch, shown = std::map<std::string, Shown>()](Index at) mutable {
     if (drops_batch) {
       at.push_back(0);
       std::rotate(at.begin(), at.end() - 1, at.end());
     }
     auto result = worked(at);
     result.for_each_operand([&](Operand& operand) {
-      auto found = shown.find(operand.tensor);
-      if (found == shown.end()) found = shown.emplace(operand.tensor, shown_as(operand.tensor)).first;
-      const auto& [id, rank] = found->second;
+      auto& [id, rank] = shown[operand.tensor];
+      if (id.empty()) {
+        id = find(operand.tensor);
+        rank = value_in(ranks_, id);
+      }
       operand.tensor = id;
-      if (!rank || operand.index.size() != *rank + 1) return;
+      if (rank == nullptr || operand.index.size() != *rank + 1) return;
       std::copy(operand.index.begin() + 1, operand.index.end(), operand.index.begin());
       operand.index.pop_back();
     });

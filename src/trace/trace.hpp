@@ -18,12 +18,8 @@ namespace attn {
 /// What a lesson says about an input or a step. The title and note are prose, the formula plain Unicode
 /// maths. `axes` names the axes of the tensor without the leading batch axis, which the trace adds or drops.
 struct About {
-  std::string id{};
-  std::string title{};
-  std::string formula{};
-  std::string mathml{};
-  std::vector<std::string> from{};
-  std::vector<std::string> axes{};
+  std::string id{}, title{}, formula{}, mathml{};
+  std::vector<std::string> from{}, axes{};
   std::string note{};
   bool distribution = false;
   bool curve = false;                ///< worth a plot along its last axis
@@ -50,9 +46,7 @@ struct OnPage {
 
 /// A claim that a lesson verifies on the run. `formula` says what was measured.
 struct Claim {
-  std::string id{};
-  std::string claim{};
-  std::string formula{};
+  std::string id{}, claim{}, formula{};
   double value = 0.0;
   Limit limit{};
   std::string note{};
@@ -103,10 +97,7 @@ class Trace {
   explicit Trace(TraceOptions options) : options_(std::move(options)) {}
 
   /// A trace for computing something again: it rounds as this one does, and tells nobody.
-  Trace mute() const { return mute(options_.dtype); }
-
-  /// The same with another dtype to round to.
-  Trace mute(Dtype dtype) const { return Trace(TraceOptions{.dtype = dtype}); }
+  Trace mute() const { return Trace(TraceOptions{.dtype = options_.dtype}); }
 
   Dtype dtype() const { return options_.dtype; }
 
@@ -141,8 +132,8 @@ class Trace {
   void label(const std::string& axis, AxisLabels labels) { labels_[axis] = std::move(labels); }
 
   bool has_labels(const std::string& axis) const {
-    const auto found = labels_.find(axis);
-    return found != labels_.end() && !found->second.empty();
+    const auto* labels = value_in(labels_, axis);
+    return labels != nullptr && !labels->empty();
   }
 
   /// These names. Throws std::out_of_range for an axis that was never labelled.
@@ -166,28 +157,24 @@ class Trace {
   /// The same of a tensor in which the given one has been taken into account.
   template <class T, std::size_t N>
   Array<T, N> shown_input(const About& about, Array<T, N> tensor) {
-    watch(Kind::input, about, view_of(tensor), tensor.data());
-    emit(Kind::input, about, view(tensor));
+    show_input(about, view_of(tensor).shape, tensor.data());
     return tensor;
   }
 
   /// The same of elements in row-major order, which are changed in place.
   template <class T>
   void input(const About& about, const Shape& shape, T* elements) {
-    auto shown = TensorView{dtype_of<T>(), shape, elements};
-    if (shown.dtype == Dtype::float64) shown.dtype = options_.dtype;
-    take_given(about, shown, elements);
+    take_given(about, shown<T>(shape, elements), elements);
     round(about, elements, element_count(shape));
-    watch(Kind::input, about, {dtype_of<T>(), shape, elements}, elements);
-    emit(Kind::input, about, shown);
+    show_input(about, shape, elements);
   }
 
   /// A number that the lesson starts from, likewise.
   template <class T>
   T input(const About& about, T scalar) {
-    take_given(about, view(scalar), &scalar);
+    take_given(about, shown<T>({}, &scalar), &scalar);
     round(about, &scalar, 1);
-    emit(Kind::input, about, view(scalar));
+    emit(Kind::input, about, shown<T>({}, &scalar));
     return scalar;
   }
 
@@ -195,16 +182,16 @@ class Trace {
   /// given in its place must be equal. Throws Error where it is not.
   template <class T, std::size_t N>
   void settled_input(const About& about, const Array<T, N>& tensor) {
-    require_equal(about, view(tensor), view(given_or(about, tensor)));
+    require_equal(about, view_of(tensor), view_of(given_or(about, tensor)));
     auto seen = tensor;
     watch(Kind::input, about, view_of(seen), seen.data());
-    emit(Kind::input, about, view(tensor));
+    emit(Kind::input, about, shown(view_of(tensor).shape, tensor.data()));
   }
 
   /// The tensor that is given in the place of this input, or this one, without showing it.
   template <class T, std::size_t N>
   Array<T, N> given_or(const About& about, Array<T, N> tensor) {
-    take_given(about, view(tensor), tensor.data());
+    take_given(about, shown(view_of(tensor).shape, tensor.data()), tensor.data());
     round(about, tensor.data(), tensor.size());
     return tensor;
   }
@@ -231,22 +218,23 @@ class Trace {
   /// on with.
   template <class T, std::size_t N>
   Array<T, N> step(const About& about, Array<T, N> tensor, const Mistakes& mistakes = {}) {
-    finish_step(about, view(tensor), tensor.data(), mistakes);
+    step(about, view_of(tensor).shape, tensor.data(), mistakes);
     return tensor;
   }
 
   /// The same of elements in row-major order, which are changed in place.
   template <class T>
   void step(const About& about, const Shape& shape, T* elements, const Mistakes& mistakes = {}) {
-    auto dtype = dtype_of<T>();
-    if (dtype == Dtype::float64) dtype = options_.dtype;
-    finish_step(about, {dtype, shape, elements}, elements, mistakes);
+    if (take_row(about, shape, elements, mistakes)) return;
+    watch(Kind::step, about, shown(shape, elements), elements, mistakes);
+    round(about, elements, element_count(shape));
+    emit(Kind::step, about, shown(shape, elements));
   }
 
   /// A number that the lesson computed, likewise.
   template <class T>
   T step(const About& about, T scalar, const Mistakes& mistakes = {}) {
-    finish_step(about, view(scalar), &scalar, mistakes);
+    step(about, Shape{}, &scalar, mistakes);
     return scalar;
   }
 
@@ -264,12 +252,16 @@ class Trace {
     ~Restore() { value = outer; }
   };
 
-  /// A tensor or number as its event shows it: floating-point numbers have the run's dtype.
-  template <class Tensor>
-  TensorView view(const Tensor& tensor) const {
-    auto view = view_of(tensor);
-    if (view.dtype == Dtype::float64) view.dtype = options_.dtype;
-    return view;
+  /// Elements as their event shows them: floating-point numbers have the run's dtype.
+  template <class T>
+  TensorView shown(const Shape& shape, const T* elements) const {
+    return {is_floating(dtype_of<T>()) ? options_.dtype : dtype_of<T>(), shape, elements};
+  }
+
+  template <class T>
+  void show_input(const About& about, const Shape& shape, T* elements) {
+    watch(Kind::input, about, {dtype_of<T>(), shape, elements}, elements);
+    emit(Kind::input, about, shown(shape, elements));
   }
 
   /// Rounds numbers to the run's dtype; whole numbers and masks stay what they are.
@@ -286,14 +278,6 @@ class Trace {
   template <class T>
   bool take_row(const About&, const Shape&, T*, const Mistakes&) {
     return false;
-  }
-
-  template <class T>
-  void finish_step(const About& about, const TensorView& tensor, T* elements, const Mistakes& mistakes) {
-    if (take_row(about, tensor.shape, elements, mistakes)) return;
-    watch(Kind::step, about, tensor, elements, mistakes);
-    round(about, elements, element_count(tensor.shape));
-    emit(Kind::step, about, tensor);
   }
 
   /// The full id of a tensor shown before under this name, in this group or one around it; the name itself

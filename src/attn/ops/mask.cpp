@@ -25,6 +25,16 @@ auto key_positions(std::size_t n_k) {
   return xt::view(xt::arange(n_k), xt::newaxis());
 }
 
+std::string valid_pattern(std::size_t n) {
+  return fmt::format("a text file of {0} line{1} with {0} digit{1} 0 or 1 each", n, n == 1 ? "" : "s");
+}
+
+/// The character, or the byte where it is none by itself.
+std::string printed(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  return byte < 0x80 ? std::string(1, character) : fmt::format("byte 0x{:02X}", byte);
+}
+
 }  // namespace
 
 Mask<2> causal_mask(std::size_t n_q, std::size_t n_k) {
@@ -72,20 +82,6 @@ INSTANTIATE(2)
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
-
-namespace {
-
-std::string valid_pattern(std::size_t n) {
-  return fmt::format("a text file of {0} line{1} with {0} digit{1} 0 or 1 each", n, n == 1 ? "" : "s");
-}
-
-/// The character, or the byte where it is none by itself.
-std::string printed(char character) {
-  const auto byte = static_cast<unsigned char>(character);
-  return byte < 0x80 ? std::string(1, character) : fmt::format("byte 0x{:02X}", byte);
-}
-
-}  // namespace
 
 KeyLists all_keys(std::size_t n_q, std::size_t n_k) {
   std::vector<std::size_t> all(n_k);

@@ -8,7 +8,6 @@
 #include <xtensor-blas/xblas.hpp>
 #include <xtensor/xadapt.hpp>
 
-
 extern "C" {
 void openblas_set_num_threads(int count);
 int openblas_get_num_procs(void);

@@ -8,7 +8,6 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
-
 namespace attn {
 
 namespace {
@@ -17,13 +16,6 @@ namespace {
 struct Larger {
   double operator()(double a, double b) const { return std::isnan(a) || a > b ? a : b; }
 };
-
-/// Its rows along the last axis, one below the other.
-template <std::size_t N>
-auto rows_of(const Tensor<N>& x) {
-  const std::size_t length = x.shape().back();
-  return xt::adapt(x.data(), x.size(), xt::no_ownership(), std::array{x.size() / length, length});
-}
 
 }  // namespace
 
@@ -52,7 +44,8 @@ double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) requires Rank<
 template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
-  const auto rows = rows_of(weights);
+  const std::size_t size = weights.size(), length = weights.shape().back();
+  const auto rows = xt::adapt(weights.data(), size, xt::no_ownership(), std::array{size / length, length});
   const Tensor<1> sums = xt::sum(rows, {1});
   const auto is_zero = xt::equal(xt::sum(xt::not_equal(rows, 0.0), {1}), 0);
   return max_abs(Tensor<1>(xt::where(is_zero, 0.0, sums - 1.0)));

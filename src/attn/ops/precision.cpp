@@ -21,6 +21,10 @@ const Format& format_of(Dtype dtype) {
   return formats[static_cast<int>(dtype)];
 }
 
+constexpr int fraction_bits = 10, smallest_normal_exponent = -14;
+constexpr unsigned sign_bit = 0x8000, infinity = 0x7C00, quiet_nan = 0x7E00, fraction_mask = 0x03FF;
+constexpr double first_beyond = 65520.0;  // halfway from the largest half to 2^16
+
 }  // namespace
 
 /// Numbers below the smallest normal one have fewer digits.
@@ -35,21 +39,14 @@ double round_to(Dtype dtype, double x) {
   return is_beyond ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
 }
 
-template <std::size_t N>
-Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) requires Rank<N, 1, 2> {
-  Tensor<N> rounded(x.shape());
-  std::transform(x.begin(), x.end(), rounded.begin(),
-                 [dtype](double element) { return round_to(dtype, element); });
-  return rounded;
+Tensor<2> round_to(Dtype dtype, Tensor<2> x) {
+  for (double& element : x) element = round_to(dtype, element);
+  return x;
 }
 
 double largest_number(Dtype dtype) {
   const auto& format = format_of(dtype);
   return std::ldexp(2.0 - std::ldexp(1.0, 1 - format.digits), format.largest_exponent);
-}
-
-double smallest_number(Dtype dtype) {
-  return std::ldexp(1.0, format_of(dtype).smallest_exponent);
 }
 
 double smallest_normal(Dtype dtype) {
@@ -60,7 +57,7 @@ double smallest_normal(Dtype dtype) {
 /// Half of float64's smallest number is no number; the smallest itself stands for it.
 double largest_rounding_error(Dtype dtype, double x) {
   const auto& format = format_of(dtype);
-  const double smallest = smallest_number(dtype);
+  const double smallest = std::ldexp(1.0, format.smallest_exponent);
   return std::max(std::ldexp(std::abs(x), -format.digits), smallest / 2.0 > 0.0 ? smallest / 2.0 : smallest);
 }
 
@@ -75,17 +72,6 @@ double exp_overflows_above(Dtype dtype) {
 double exp_vanishes_below(Dtype dtype) {
   return (format_of(dtype).smallest_exponent - 1) * std::numbers::ln2;
 }
-
-template Tensor<1> round_to(Dtype, const Tensor<1>&);
-template Tensor<2> round_to(Dtype, const Tensor<2>&);
-
-namespace {
-
-constexpr int fraction_bits = 10, smallest_normal_exponent = -14;
-constexpr unsigned sign_bit = 0x8000, infinity = 0x7C00, quiet_nan = 0x7E00, fraction_mask = 0x03FF;
-constexpr double first_beyond = 65520.0;  // halfway from the largest half to 2^16
-
-}  // namespace
 
 std::uint16_t half_bits(double x) {
   const unsigned sign = std::signbit(x) ? sign_bit : 0;

@@ -7,14 +7,12 @@
 namespace attn {
 
 /// Each element rounded to that format.
-template <std::size_t N>
-Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) requires Rank<N, 1, 2>;
+Tensor<2> round_to(Dtype dtype, Tensor<2> x);
 
 /// The largest finite number of the format.
 double largest_number(Dtype dtype);
 
-/// The smallest number above 0 of the format, and the smallest that has all its digits.
-double smallest_number(Dtype dtype);
+/// The smallest number above 0 of the format that has all its digits.
 double smallest_normal(Dtype dtype);
 
 /// How far a number as large as x may be from the number of the format that it is rounded to.

@@ -8,7 +8,6 @@
 #include <xtensor/xrepeat.hpp>
 #include <xtensor/xview.hpp>
 
-
 namespace attn {
 
 Tensor<2> columns(const Tensor<2>& x, std::size_t begin, std::size_t end) {

@@ -10,7 +10,6 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
-
 namespace attn {
 
 void softmax_rows(double* scores, std::size_t rows, std::size_t length) {
@@ -46,6 +45,11 @@ std::vector<Worked> row_of(const WorkedOut& x, std::size_t length, Index at) {
   return row;
 }
 
+/// The score as a term of the sum: as it is, or 0 where it is less.
+Worked term_of_sum(Worked score) {
+  return score.value() < 0.0 ? Worked::call("max", {std::move(score), 0.0}) : score;
+}
+
 }  // namespace
 
 WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
@@ -72,15 +76,6 @@ template Tensor<2> softmax(Tensor<2>);
 template Tensor<3> softmax(Tensor<3>);
 template Tensor<4> softmax(Tensor<4>);
 
-namespace {
-
-/// The score as a term of the sum: as it is, or 0 where it is less.
-Worked term_of_sum(Worked score) {
-  return score.value() < 0.0 ? Worked::call("max", {std::move(score), 0.0}) : score;
-}
-
-}  // namespace
-
 void sum_shares(const double* scores, double* shares, std::size_t count, std::size_t stride) {
   double sum = 0.0, seen = 0.0;
   for (std::size_t j = 0; j < count; ++j) {
@@ -98,10 +93,7 @@ WorkedOut worked_sum_shares(WorkedOut scores, std::size_t length) {
   return [=](const Index& at) {
     std::vector<Worked> terms;
     double sum = 0.0;
-    for (std::size_t j = 0; j < length; ++j) {
-      auto place = at;
-      place.back() = j;
-      auto score = scores(place);
+    for (auto& score : row_of(scores, length, at)) {
       if (!may_be_seen(score.value())) continue;
       terms.push_back(term_of_sum(std::move(score)));
       sum += terms.back().value();

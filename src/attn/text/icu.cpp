@@ -6,12 +6,12 @@
 #include <unicode/uchar.h>
 #include <unicode/utext.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <stdexcept>
 
+#include "attn/lists.hpp"
 #include "attn/text/utf8.hpp"
 
 /// What needs Unicode's tables, from ICU.
@@ -32,8 +32,7 @@ void require_success(UErrorCode status, const char* action) {
 }
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
+  return all_of(text, [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
 }
 
 using MakeIterator = icu::BreakIterator*(const icu::Locale&, UErrorCode&);

@@ -11,6 +11,8 @@
 
 namespace attn {
 
+namespace {
+
 std::ifstream open_text(const std::string& path, std::string_view valid) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
@@ -22,14 +24,11 @@ std::ifstream open_text(const std::string& path, std::string_view valid) {
   return stream;
 }
 
-std::string text_of_file(const std::string& path, std::string_view valid, std::size_t most_bytes) {
+}  // namespace
+
+std::string text_of_file(const std::string& path, std::string_view valid) {
   auto stream = open_text(path, valid);
-  std::string text;
-  for (auto byte = std::istreambuf_iterator<char>(stream); byte != std::istreambuf_iterator<char>(); ++byte) {
-    if (text.size() == most_bytes)
-      throw Error(fmt::format("{} is too long; valid: up to {} bytes", path, most_bytes));
-    text += *byte;
-  }
+  std::string text(std::istreambuf_iterator<char>(stream), {});
   if (stream.bad()) throw Error(fmt::format("{} cannot be read; valid: {}", path, valid));
   return text;
 }

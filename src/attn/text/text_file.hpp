@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,18 +8,14 @@
 
 namespace attn {
 
-/// Opens a file that is read as text. Throws Error, with what would be valid, for a directory and for a file
-/// that cannot be opened.
-std::ifstream open_text(const std::string& path, std::string_view valid);
+/// The whole of a text file. Throws Error, with what would be valid, for a directory and for a file that
+/// cannot be opened or read.
+std::string text_of_file(const std::string& path, std::string_view valid);
 
-/// The whole of it. Throws Error as above, and for a file of more bytes.
-std::string text_of_file(const std::string& path, std::string_view valid,
-                         std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
-
-/// Such a file, read line by line.
+/// A text file, read line by line.
 class TextLines {
  public:
-  /// Of lines of at most `longest` bytes. Throws Error as open_text.
+  /// Of lines of at most `longest` bytes. Throws Error as above.
   TextLines(const std::string& path, const std::string& valid, std::size_t longest);
 
   /// The next line without its end, until the one after; nothing at the end of the file. Throws Error for a

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
@@ -20,8 +21,7 @@ bool is_visible(std::string_view cluster) {
 }
 
 bool is_token(std::string_view segment) {
-  const auto clusters = grapheme_clusters(segment);
-  return std::any_of(clusters.begin(), clusters.end(), is_visible);
+  return any_of(grapheme_clusters(segment), is_visible);
 }
 
 std::vector<std::string> tokenize(std::string_view sentence, const std::string& what) {
@@ -59,14 +59,11 @@ std::size_t TokenBatch::length() const {
 }
 
 bool TokenBatch::is_padded() const {
-  return std::any_of(tokens.begin(), tokens.end(),
-                     [&](const auto& sentence) { return sentence.size() < length(); });
+  return any_of(tokens, [longest = length()](const auto& sentence) { return sentence.size() < longest; });
 }
 
 std::vector<std::size_t> TokenBatch::lengths() const {
-  std::vector<std::size_t> result;
-  for (const auto& sentence : tokens) result.push_back(sentence.size());
-  return result;
+  return each_of(tokens, [](const auto& sentence) { return sentence.size(); });
 }
 
 AxisLabels TokenBatch::labels() const {
@@ -80,7 +77,7 @@ std::vector<std::string> TokenBatch::distinct() const {
   std::vector<std::string> words;
   for (const auto& sentence : tokens)
     for (const auto& token : sentence)
-      if (place_of(token, words) == words.size()) words.push_back(token);
+      if (!contains(words, token)) words.push_back(token);
   return words;
 }
 

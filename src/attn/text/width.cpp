@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "attn/lists.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 
@@ -18,7 +19,7 @@ constexpr char32_t soft_hyphen = U'\u00AD';
 constexpr char32_t emoji_variation_selector = U'\uFE0F';
 
 bool is_printable_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char byte) { return byte >= ' ' && byte <= '~'; });
+  return all_of(text, [](char byte) { return byte >= ' ' && byte <= '~'; });
 }
 
 /// Letters of Latin and Greek, signs of mathematics and boxes, each one column wide whatever stands beside it
@@ -28,9 +29,8 @@ bool is_narrow_alone(char32_t code_point) {
       {U' ', U'~'},     {0x00A1, soft_hyphen - 1}, {soft_hyphen + 1, 0x02FF}, {0x0370, 0x03FF},
       {0x1D00, 0x1DBF}, {0x2010, 0x2027},          {0x2030, 0x205E},          {0x2070, 0x20BF},
       {0x2100, 0x22FF}, {0x2500, 0x259F},          {0x2C60, 0x2C7F}};
-  return std::any_of(std::begin(ranges), std::end(ranges), [&](const auto& range) {
-    return range.first <= code_point && code_point <= range.second;
-  });
+  return any_of(ranges,
+                [&](const auto& range) { return range.first <= code_point && code_point <= range.second; });
 }
 
 /// Characters that draw nothing or draw onto the one before.
@@ -88,12 +88,26 @@ std::vector<std::string> wrap_paragraph(std::string_view text, std::size_t width
   }
 }
 
+/// Bytes of the control character, line separator or mark of direction that a text begins with; 0 for others.
+std::size_t control_length(std::string_view text) {
+  const std::pair<std::string_view, std::string_view> ranges[] = {{{"\0", 1}, "\x1F"},
+                                                                  {"\x7F", "\x7F"},
+                                                                  {"\u0080", "\u009F"},
+                                                                  {"\u2028", "\u202E"},
+                                                                  {"\u2066", "\u2069"}};
+  for (const auto& [first, last] : ranges) {
+    const auto start = text.substr(0, first.size());
+    if (start.size() == first.size() && start >= first && start <= last) return first.size();
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
   if (is_printable_ascii(text)) return text.size();
   const auto characters = code_points(text);
-  if (std::all_of(characters.begin(), characters.end(), is_narrow_alone)) return characters.size();
+  if (all_of(characters, is_narrow_alone)) return characters.size();
   std::size_t width = 0;
   for (const auto cluster : grapheme_clusters(text)) width += cluster_width(cluster);
   return width;
@@ -127,10 +141,8 @@ std::string pad_right(std::string_view text, std::size_t width) {
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
-  for (const auto part : pieces_of(text, "\n")) {
-    const auto paragraph = wrap_paragraph(part, width);
-    lines.insert(lines.end(), paragraph.begin(), paragraph.end());
-  }
+  for (const auto part : pieces_of(text, "\n"))
+    for (auto& line : wrap_paragraph(part, width)) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -139,24 +151,6 @@ std::string paragraph(std::string_view text, std::size_t width, std::size_t inde
   for (const auto& line : wrap(text, width - indent)) lines += std::string(indent, ' ') + line + '\n';
   return lines;
 }
-
-namespace {
-
-/// Bytes of the control character, line separator or mark of direction that a text begins with; 0 for others.
-std::size_t control_length(std::string_view text) {
-  const std::pair<std::string_view, std::string_view> ranges[] = {{{"\0", 1}, "\x1F"},
-                                                                  {"\x7F", "\x7F"},
-                                                                  {"\u0080", "\u009F"},
-                                                                  {"\u2028", "\u202E"},
-                                                                  {"\u2066", "\u2069"}};
-  for (const auto& [first, last] : ranges) {
-    const auto start = text.substr(0, first.size());
-    if (start.size() == first.size() && start >= first && start <= last) return first.size();
-  }
-  return 0;
-}
-
-}  // namespace
 
 std::string printable(std::string_view text) {
   const auto is_visible_ascii = [](char c) { return c >= ' ' && c <= '~'; };

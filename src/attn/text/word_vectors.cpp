@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/lists.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
@@ -31,15 +32,12 @@ constexpr std::string_view valid_file =
     "a text file with a line for each word: the word, then its numbers, separated by spaces";
 constexpr std::string_view valid_count = "a header COUNT DIMENSION that counts the lines after it, or none";
 
-bool is_whole_number(std::string_view field) {
-  return std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// A whole number; the largest there is where it is larger.
-std::size_t parse_whole_number(std::string_view field) {
+/// The whole number that the field is; the largest there is where it is larger.
+std::optional<std::size_t> whole_number_in(std::string_view field) {
   std::size_t number = 0;
-  const auto result = std::from_chars(field.data(), field.data() + field.size(), number);
-  return result.ec == std::errc{} ? number : std::numeric_limits<std::size_t>::max();
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (end != field.data() + field.size()) return std::nullopt;
+  return error == std::errc() ? number : std::numeric_limits<std::size_t>::max();
 }
 
 /// The fields of the next line that has any, until the line after; none at the end of the file.
@@ -63,12 +61,12 @@ struct Header {
 };
 
 std::optional<Header> parse_header(const TextLines& file, const Fields& fields) {
-  if (fields.size() != 2 || !is_whole_number(fields[0]) || !is_whole_number(fields[1])) return std::nullopt;
-  const Header header{parse_whole_number(fields[0]), parse_whole_number(fields[1])};
-  if (header.dimension == 0 || header.dimension > largest_dimension)
+  const auto count = whole_number_in(fields.front()), dimension = whole_number_in(fields.back());
+  if (fields.size() != 2 || !count || !dimension) return std::nullopt;
+  if (*dimension == 0 || *dimension > largest_dimension)
     file.fail(fmt::format("the header promises vectors of {} numbers", shorten(fields[1], 40)),
               fmt::format("1 to {}", largest_dimension));
-  return header;
+  return Header{*count, *dimension};
 }
 
 double parse_component(const TextLines& file, std::string_view field) {
@@ -144,10 +142,8 @@ WordVectors WordVectors::load(const std::string& path) {
 }
 
 const std::vector<double>* WordVectors::find(const std::string& token) const {
-  const auto as_written = vectors_.find(nfc(token));
-  if (as_written != vectors_.end()) return &as_written->second;
-  const auto in_lower_case = vectors_.find(nfc(lower_case(token)));
-  return in_lower_case != vectors_.end() ? &in_lower_case->second : nullptr;
+  const auto* as_written = value_in(vectors_, nfc(token));
+  return as_written != nullptr ? as_written : value_in(vectors_, nfc(lower_case(token)));
 }
 
 const std::vector<double>& WordVectors::at(const std::string& token) const {

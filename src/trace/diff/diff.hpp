@@ -70,8 +70,7 @@ ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tol
 /// An option that two traces have different values of. What is unset and what is not there are the same.
 struct OptionDiff {
   std::string name;
-  ConfigValue a{};
-  ConfigValue b{};
+  ConfigValue a{}, b{};
 
   /// Whether it is a difference in itself. Options that say which tensors are read, of which type they are or
   /// how they are shown are not, since the tensors are compared; nor are, where a tolerance is asked for,
@@ -83,15 +82,13 @@ struct OptionDiff {
 struct WordsDiff {
   std::string id;      ///< of the event; empty where it is the lesson's
   std::string member;  ///< "title", "note", …; empty where a whole event is in one trace only
-  std::string a{};
-  std::string b{};
+  std::string a{}, b{};
   bool is_within_tolerance = false;  ///< what a claim measured, the same but for rounding
 };
 
 /// What counts as equal, and what is compared.
 struct DiffSettings {
-  std::optional<double> absolute{};  ///< in place of the default tolerance's
-  std::optional<double> relative{};
+  std::optional<double> absolute{}, relative{};  ///< in place of the default tolerance's
   std::vector<std::string> only{};  ///< ids and groups ("encoder/"); everything where there are none
   bool a_is_expected = false;       ///< B is a run: only decisive options that A has are compared
   bool only_common = false;         ///< leaves out what only one has, and all words
@@ -137,8 +134,7 @@ struct PartsDiff {
 struct LabelDiff {
   std::string axis;
   std::size_t position = 0;
-  std::string a;
-  std::string b;
+  std::string a, b;
 };
 
 /// How a tensor differs from the one of the same id.
@@ -164,8 +160,7 @@ struct TensorDiff {
 
 /// How two traces differ.
 struct TraceDiff : PartsDiff<TensorDiff> {
-  std::string lesson_a{};  ///< empty where the file is no trace of ours
-  std::string lesson_b{};
+  std::string lesson_a{}, lesson_b{};  ///< empty where the file is no trace of ours
   std::vector<OptionDiff> options{};
   std::vector<WordsDiff> words{};  ///< where both traces have words
   bool has_tolerance = false;      ///< one that was asked for
@@ -184,8 +179,7 @@ TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffS
 
 /// What stands beside what in two lists: a position in each, or in one alone.
 struct Pair {
-  std::optional<std::size_t> a{};
-  std::optional<std::size_t> b{};
+  std::optional<std::size_t> a{}, b{};
 };
 
 /// What becomes of the items between two that are equal: they stand apart, or the first beside the first, the
@@ -200,22 +194,18 @@ std::vector<Pair> align(const std::vector<std::string>& a, const std::vector<std
 
 /// Where two printed traces differ: a number, a word, or a whole line that one of them lacks.
 struct TextPlace {
-  std::size_t line_a = 0;  ///< from 1 on; 0 where A lacks the line
-  std::size_t line_b = 0;
-  std::string text_a{};  ///< the lines
-  std::string text_b{};
-  std::string word_a{};  ///< the words in them; empty where only the other one has the word or the line
-  std::string word_b{};
+  std::size_t line_a = 0, line_b = 0;  ///< from 1 on; 0 for the one that lacks the line
+  std::string text_a{}, text_b{};      ///< the lines
+  std::string word_a{}, word_b{};      ///< in them; empty where only the other one has the word or the line
 };
 
 /// How the lines under one heading of a printed trace differ from those of the other: an input or a step, a
 /// note, the claims.
 struct TextSectionDiff : NumberDiff {
-  std::string name{};      ///< the id of an input or step, the heading of all others
-  bool is_step = false;    ///< whether it is an input or step
-  bool is_header = false;  ///< the lesson's title and its options
-  std::size_t line_a = 0;  ///< of the heading, from 1 on; 0 where A lacks the section
-  std::size_t line_b = 0;
+  std::string name{};                   ///< the id of an input or step, the heading of all others
+  bool is_step = false;                 ///< whether it is an input or step
+  bool is_header = false;               ///< the lesson's title and its options
+  std::size_t line_a = 0, line_b = 0;   ///< of the heading, from 1 on; 0 for the one that lacks the section
   std::size_t numbers = 0;              ///< pairs of numbers; 0 where both print the same
   std::size_t words = 0;                ///< words that differ, or that only one has
   std::optional<TextPlace> first{};     ///< of the words and the numbers beyond the tolerance
@@ -244,8 +234,7 @@ bool is_of_some_steps(std::string_view text);
 
 /// What the two sides of a comparison are called: "0.5 in A, 0.6 in B".
 struct DiffNames {
-  std::string a = "A";
-  std::string b = "B";
+  std::string a = "A", b = "B";
 };
 
 /// A text in lines of 80 columns, all but the first indented by two, control characters shown.
@@ -254,10 +243,6 @@ std::string format_paragraph(const std::string& text);
 /// The rows of a table, indented by two, the first two columns to the left and the others to the right. Rows
 /// with fewer cells than the first one end with a remark, which takes what room it needs.
 std::string format_columns(const std::vector<std::vector<std::string>>& rows);
-
-/// "[query 2 `sat` × key 0 `The`]": the same with the names and labels that one of the traces has for the
-/// axes.
-std::string name_of_place(const TensorDiff& diff, std::size_t offset);
 
 /// What differs, for people: the lesson and the options, the labels, the first tensor that differs and where,
 /// a table of those that differ (with `all` also of those that do not), how many they are. One line where

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -66,6 +68,22 @@ std::string remark(const TensorDiff& diff, const DiffNames& names) {
   return "";
 }
 
+/// "[query 2 `sat` × key 0 `The`]": the same with the names and labels that one of the traces has for the
+/// axes.
+std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
+  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
+  const auto index = index_at(offset, tensor.shape);
+  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
+  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
+    if (const auto& labels = tensor.labels[axis]; !labels.empty())
+      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
+  }
+  return fmt::format("[{}]", fmt::join(axes, " × "));
+}
+
 std::string first_number(const TensorDiff& diff, const DiffNames& names) {
   const auto values = in_both(to_string(diff.elements->first_a), to_string(diff.elements->first_b), names);
   if (diff.a->shape.empty()) return fmt::format("{} differs: {}", diff.id, values);
@@ -98,8 +116,7 @@ std::string first_sentence(const TraceDiff& diff, const DiffNames& names) {
   const auto lesson = diff.lesson_a.empty() ? diff.lesson_b : diff.lesson_a;
   const auto start = lesson.empty() || !diff.has_same_lesson() ? "" : lesson + ": ";
   const auto largest = largest_in_words(diff);
-  const bool is_any_in_both =
-      std::any_of(diff.parts.begin(), diff.parts.end(), [](const auto& one) { return one.is_in_both(); });
+  const bool is_any_in_both = any_of(diff.parts, std::mem_fn(&TensorDiff::is_in_both));
   if (!tensor->is_in_both())
     return start + fmt::format("{}{}. {} is {}",
                                is_any_in_both ? "what both have agrees" : "no id is in both",
@@ -126,13 +143,20 @@ std::string within_tolerance_sentence(const TraceDiff& diff, const DiffNames& na
                      largest.empty() ? words_sentence(diff.words.front(), names) : largest);
 }
 
-std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
+/// A heading, and each sentence below it; nothing where there are none.
+std::string below(const std::string& heading, const std::vector<std::string>& sentences) {
   std::string text;
+  for (const auto& sentence : sentences) text += "  " + format_paragraph(sentence);
+  return text.empty() ? "" : heading + '\n' + text;
+}
+
+std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
+  std::vector<std::string> sentences;
   std::set<std::string> axes;
   for (const auto& tensor : diff.parts)
     for (const auto& label : tensor.labels)
-      if (axes.insert(label.axis).second) text += "  " + format_paragraph(label_sentence(label, names));
-  return text.empty() ? "" : "Labels differ\n" + text;
+      if (axes.insert(label.axis).second) sentences.push_back(label_sentence(label, names));
+  return below("Labels differ", sentences);
 }
 
 /// Whether a member is data, a drawing or code: nobody reads that in a sentence.
@@ -144,32 +168,27 @@ bool is_told_by_name(const WordsDiff& words) {
 }
 
 std::string format_words(const TraceDiff& diff, const DiffNames& names, bool all) {
-  std::string text;
-  std::vector<std::pair<std::string, std::vector<std::string>>> by_member;
+  std::vector<std::string> sentences, members;
+  std::map<std::string, std::vector<std::string>> ids;  // by member
   for (const auto& words : diff.words) {
     if (!all && words.is_within_tolerance) continue;
     if (!is_told_by_name(words)) {
-      text += "  " + format_paragraph(words_sentence(words, names));
+      sentences.push_back(words_sentence(words, names));
       continue;
     }
-    auto member = std::find_if(by_member.begin(), by_member.end(),
-                               [&](const auto& one) { return one.first == words.member; });
-    if (member == by_member.end()) member = by_member.insert(member, {words.member, {}});
-    member->second.push_back(words.id.empty() ? "the lesson" : words.id);
+    if (!contains(members, words.member)) members.push_back(words.member);
+    ids[words.member].push_back(words.id.empty() ? "the lesson" : words.id);
   }
-  for (const auto& [member, ids] : by_member)
-    text += "  " + format_paragraph(fmt::format("{} differs in {}", member, fmt::join(ids, ", ")));
-  return text.empty() ? "" : "Words differ\n" + text;
+  for (const auto& member : members)
+    sentences.push_back(fmt::format("{} differs in {}", member, fmt::join(ids.at(member), ", ")));
+  return below("Words differ", sentences);
 }
 
-/// A heading and a line for each option with both values; nothing where there are none.
 std::string format_options(const std::vector<OptionDiff>& options, const DiffNames& names) {
-  if (options.empty()) return "";
-  std::string text = "Configurations differ\n";
-  for (const auto& [name, a, b] : options)
-    text +=
-        "  " + format_paragraph(fmt::format("{}: {}", name, in_both(value_text(a), value_text(b), names)));
-  return text;
+  return below("Configurations differ", each_of(options, [&](const auto& option) {
+                 return fmt::format("{}: {}", option.name,
+                                    in_both(value_text(option.a), value_text(option.b), names));
+               }));
 }
 
 std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) {
@@ -444,20 +463,6 @@ std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
     text += line + '\n';
   }
   return text;
-}
-
-std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
-  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
-  const auto index = index_at(offset, tensor.shape);
-  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
-  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
-  std::vector<std::string> axes;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
-    if (const auto& labels = tensor.labels[axis]; !labels.empty())
-      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
-  }
-  return fmt::format("[{}]", fmt::join(axes, " × "));
 }
 
 std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all) {

@@ -136,31 +136,27 @@ std::vector<Pair> pairs_of(const Words& a, const Words& b) {
   return pairs;
 }
 
-/// Compares one section with the same one of the other text.
-class SectionComparison {
- public:
-  SectionComparison(const Section* a, const Section* b, const Tolerance& tolerance) : tolerance_(tolerance) {
+/// How one section differs from the same one of the other text.
+struct SectionComparison : TextSectionDiff {
+  SectionComparison(const Section* a, const Section* b, const Tolerance& allowed) : tolerance(allowed) {
     const auto& one = a != nullptr ? *a : *b;
-    diff_.name = one.name;
-    diff_.is_step = one.is_step;
-    diff_.is_header = one.is_header;
-    if (a != nullptr) diff_.line_a = a->lines.front().number;
-    if (b != nullptr) diff_.line_b = b->lines.front().number;
-    if (!diff_.is_in_both()) return;
+    name = one.name;
+    is_step = one.is_step;
+    is_header = one.is_header;
+    if (a != nullptr) line_a = a->lines.front().number;
+    if (b != nullptr) line_b = b->lines.front().number;
+    if (!is_in_both()) return;
     const auto is_same = [](const Line& x, const Line& y) { return x.text == y.text; };
     if (std::equal(a->lines.begin(), a->lines.end(), b->lines.begin(), b->lines.end(), is_same)) return;
     for (const auto& [in_a, in_b] : pairs_of(keys_of(*a), keys_of(*b)))
       compare(in_a ? &a->lines[*in_a] : nullptr, in_b ? &b->lines[*in_b] : nullptr);
   }
 
-  TextSectionDiff diff() { return std::move(diff_); }
-
  private:
   /// The lines word for word.
   static Words keys_of(const Section& section) {
-    Words keys;
-    for (const auto& line : section.lines) keys.push_back(fmt::format("{}", fmt::join(line.words, " ")));
-    return keys;
+    return each_of(section.lines,
+                   [](const auto& line) { return fmt::format("{}", fmt::join(line.words, " ")); });
   }
 
   void compare(const Line* a, const Line* b) {
@@ -171,8 +167,8 @@ class SectionComparison {
       for (const auto& [in_a, in_b] : pairs_of(a->words, b->words))
         compare(place, in_a ? a->words[*in_a] : "", in_b ? b->words[*in_b] : "");
     } else {
-      diff_.words += (a != nullptr ? a : b)->words.size();
-      if (!diff_.first) diff_.first = place;
+      words += (a != nullptr ? a : b)->words.size();
+      if (!first) first = place;
     }
   }
 
@@ -180,26 +176,25 @@ class SectionComparison {
     const auto number_a = printed_number(a), number_b = printed_number(b);
     const bool are_numbers =
         number_a && number_b && number_a->before == number_b->before && number_a->after == number_b->after;
-    if (are_numbers) ++diff_.numbers;
+    if (are_numbers) ++numbers;
     if (a == b) return;
     place.word_a = beginning_of(a);
     place.word_b = beginning_of(b);
-    const bool is_allowed = are_numbers && add_unequal(number_a->value, number_b->value, place);
-    if (!are_numbers) ++diff_.words;
-    if (!is_allowed && !diff_.first) diff_.first = place;
+    if (!are_numbers) ++words;
+    if (are_numbers && is_allowed(number_a->value, number_b->value, place)) return;
+    if (!first) first = place;
   }
 
-  /// Whether the tolerance accepts it.
-  bool add_unequal(double a, double b, const TextPlace& place) {
-    if (diff_.add_unequal(difference(a, b), b)) diff_.farthest = place;
-    const bool is_exact = tolerance_.absolute == 0.0 && tolerance_.relative == 0.0;
-    const bool is_accepted = !is_exact && tolerance_.accepts(a, b);
-    if (!is_accepted) ++diff_.beyond;
+  /// Counts two numbers that are not written the same.
+  bool is_allowed(double a, double b, const TextPlace& place) {
+    if (add_unequal(attn::difference(a, b), b)) farthest = place;
+    const bool is_exact = tolerance.absolute == 0.0 && tolerance.relative == 0.0;
+    const bool is_accepted = !is_exact && tolerance.accepts(a, b);
+    if (!is_accepted) ++beyond;
     return is_accepted;
   }
 
-  Tolerance tolerance_;
-  TextSectionDiff diff_;
+  Tolerance tolerance;
 };
 
 /// Leaves what the settings ask for.
@@ -213,7 +208,7 @@ void select(std::vector<Section>& sections, const DiffSettings& settings) {
 /// A page shows some of a run's steps: what neither has cannot be compared.
 void require_any(const std::vector<Section>& sections, const std::string& wanted) {
   const auto is_wanted = [&](const Section& one) { return one.is_step && is_selected(one.name, {wanted}); };
-  if (std::none_of(sections.begin(), sections.end(), is_wanted))
+  if (!any_of(sections, is_wanted))
     throw Error(
         fmt::format("--steps {}: the expected page does not show it; valid: a page of --all", wanted));
 }
@@ -285,7 +280,7 @@ TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSetting
     if (!are_both && settings.only_common) continue;
     if (are_both && one->is_counted && other->is_counted)
       for (auto* section : {one, other}) section->lines[0].words.erase(section->lines[0].words.begin());
-    diff.parts.push_back(SectionComparison(one, other, tolerance_of(settings, {})).diff());
+    diff.parts.push_back(SectionComparison(one, other, tolerance_of(settings, {})));
   }
   return diff;
 }

@@ -8,7 +8,6 @@
 #include <set>
 #include <stdexcept>
 #include <string_view>
-#include <unordered_map>
 
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
@@ -54,38 +53,27 @@ const std::set<std::string_view> of_reading = {"input", "set",    "embeddings", 
                                                "steps", "shapes", "precision",  "full"};
 const std::set<std::string_view> of_drawing = {"seed", "rng", "draws", "weight_scale"};
 
-const ConfigValue* find(const Config& config, const std::string& name) {
-  for (const auto& [member, value] : config)
-    if (member == name) return &value;
-  return nullptr;
+/// What is called so, or the nothing of its kind.
+template <class Value>
+Value member_of(const std::vector<std::pair<std::string, Value>>& members, const std::string& name) {
+  for (const auto& [member, value] : members)
+    if (member == name) return value;
+  return {};
+}
+
+bool has_member(const Config& config, const std::string& name) {
+  return any_of(config, [&](const auto& member) { return member.first == name; });
 }
 
 /// In the order of A, then those that are in B alone. A number is the same whether it is written 1 or 1.0.
 std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
   std::vector<OptionDiff> options;
-  for (const auto& [name, value] : a) {
-    const auto* const other = find(b, name);
-    options.push_back({name, value, other != nullptr ? *other : ConfigValue()});
-  }
+  for (const auto& [name, value] : a) options.push_back({name, value, member_of(b, name)});
   for (const auto& [name, value] : b)
-    if (find(a, name) == nullptr) options.push_back({name, {}, value});
+    if (!has_member(a, name)) options.push_back({name, {}, value});
   std::erase_if(options,
                 [](const auto& option) { return option_as_json(option.a) == option_as_json(option.b); });
   return options;
-}
-
-using Members = std::vector<std::pair<std::string, std::string>>;
-
-std::unordered_map<std::string_view, const Members*> events_of(const StoredTrace& trace) {
-  std::unordered_map<std::string_view, const Members*> events;
-  for (const auto& words : trace.words()) events.emplace(words.id, &words.members);
-  return events;
-}
-
-std::string member_of(const Members& members, const std::string& name) {
-  for (const auto& [member, value] : members)
-    if (member == name) return value;
-  return "";
 }
 
 bool are_close(const std::string& a, const std::string& b, const Tolerance& tolerance) {
@@ -131,13 +119,11 @@ std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, con
   auto options = compare_options(a.config, b.config);
   if (settings.a_is_expected)
     std::erase_if(options, [&](const auto& option) {
-      return !option.is_decisive() || find(a.config, option.name) == nullptr;
+      return !option.is_decisive() || !has_member(a.config, option.name);
     });
   if (settings.only_common)
-    std::erase_if(options, [](const auto& option) {
-      return std::holds_alternative<std::monostate>(option.a) ||
-             std::holds_alternative<std::monostate>(option.b);
-    });
+    std::erase_if(options,
+                  [](const auto& option) { return option.a == ConfigValue() || option.b == ConfigValue(); });
   return options;
 }
 
@@ -151,17 +137,15 @@ Tolerance claim_tolerance(const StoredTrace& a, const StoredTrace& b) {
 }
 
 std::string ids_of(const StoredTrace& trace) {
-  std::vector<std::string> ids;
-  for (const auto& tensor : trace.tensors()) ids.push_back(tensor.id);
-  return fmt::format("{}", fmt::join(ids, ", "));
+  return fmt::format("{}", fmt::join(each_of(trace.tensors(), &StoredTensor::id), ", "));
 }
 
 void require_used(const DiffSettings& settings, const StoredTrace& a, const StoredTrace& b) {
   for (const auto& [from, to] : settings.renames) {
     const Renames alone = {{from, to}};
     const auto is_there = [&](const StoredTrace& trace) {
-      return std::any_of(trace.tensors().begin(), trace.tensors().end(),
-                         [&](const auto& tensor) { return renamed(tensor.id, alone) != tensor.id; });
+      return any_of(trace.tensors(),
+                    [&](const auto& tensor) { return renamed(tensor.id, alone) != tensor.id; });
     };
     if (!is_there(a) && !is_there(b))
       throw Error(fmt::format("--rename {}={}: neither has {}; valid: one of {}; {}", from, to, from,
@@ -180,19 +164,18 @@ std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b,
       diffs.push_back({id, member, of_a, of_b, member == "value" && are_close(of_a, of_b, tolerance)});
   };
   add("", "title", a.header().title, b.header().title);
-  const auto in_a = events_of(a), in_b = events_of(b);
   for (const auto& words : a.words()) {
-    const auto other = in_b.find(words.id);
-    if (other == in_b.end() && a.find(words.id) == nullptr)
+    const auto* other = find_by_id(b.words(), words.id);
+    if (other == nullptr && a.find(words.id) == nullptr)
       add(words.id, "", member_of(words.members, "kind"), "");
-    if (other == in_b.end()) continue;
-    const auto& members = *other->second;
+    if (other == nullptr) continue;
+    const auto& members = other->members;
     for (const auto& [name, value] : words.members) add(words.id, name, value, member_of(members, name));
     for (const auto& [name, value] : members)
       if (member_of(words.members, name).empty()) add(words.id, name, "", value);
   }
   for (const auto& words : b.words())
-    if (in_a.count(words.id) == 0 && b.find(words.id) == nullptr)
+    if (find_by_id(a.words(), words.id) == nullptr && b.find(words.id) == nullptr)
       add(words.id, "", "", member_of(words.members, "kind"));
   return diffs;
 }
@@ -294,8 +277,8 @@ bool TraceDiff::has_same_lesson() const {
 }
 
 Verdict TraceDiff::verdict() const {
-  const bool is_decided = std::any_of(options.begin(), options.end(),
-                                      [&](const auto& option) { return option.is_decisive(has_tolerance); });
+  const bool is_decided =
+      any_of(options, [&](const auto& option) { return option.is_decisive(has_tolerance); });
   if ((!only_common && !has_same_lesson()) || is_decided) return Verdict::different;
   auto verdict = PartsDiff::verdict();
   for (const auto& one : words)
@@ -320,17 +303,15 @@ TraceDiff compare_traces(const StoredTrace& given_a, const StoredTrace& given_b,
   };
   add(a, [&](const auto& id) { return !settings.only_common || b.find(id) != nullptr; });
   add(b, [&](const auto& id) { return !settings.only_common && a.find(id) == nullptr; });
-  if (settings.only_common && diff.parts.empty())
-    throw Error(fmt::format("--only-common: no id is in both, but {} in A and {} in B; valid: --rename A=B",
-                            ids_of(given_a), ids_of(given_b)));
   const auto is_input = [](const TensorDiff& tensor) {
     return tensor.b->kind.value_or(tensor.a->kind.value_or(Kind::step)) == Kind::input;
   };
-  if (settings.only_common && std::all_of(diff.parts.begin(), diff.parts.end(), is_input))
-    throw Error(
-        fmt::format("--only-common: no step is in both, but inputs alone; A has {}, and B {}; valid: "
-                    "--rename A=B",
-                    ids_of(given_a), ids_of(given_b)));
+  if (settings.only_common && all_of(diff.parts, is_input)) {
+    const auto* common = diff.parts.empty() ? "no id is in both, but {} in A and {} in B"
+                                            : "no step is in both, but inputs alone; A has {}, and B {}";
+    throw Error(fmt::format("--only-common: {}; valid: --rename A=B",
+                            fmt::format(fmt::runtime(common), ids_of(given_a), ids_of(given_b))));
+  }
   if (settings.only.empty() && !settings.only_common && !settings.ignores_config && settings.renames.empty())
     diff.words = compare_words(a, b, tolerance_of(settings, claim_tolerance(a, b)));
   return diff;

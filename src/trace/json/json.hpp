@@ -49,6 +49,9 @@ std::string option_as_json(const ConfigValue& value);
 /// Adds `"name":value` to the members of an object so far, after a comma where there are some.
 void append_member(std::string& members, std::string_view name, std::string_view value);
 
+/// Whether it is a list of whole numbers, none below 0.
+bool is_shape(const nlohmann::json& value);
+
 /// The options of a header as the members of an object.
 std::string config_as_json(const Header& header);
 

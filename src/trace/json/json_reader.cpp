@@ -26,19 +26,14 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 using Strings = std::vector<std::string>;
 
-template <class Json>
-bool is_list_of(const Json& list, bool (*is_item)(const Json&)) {
-  return list.is_array() && std::all_of(list.begin(), list.end(), is_item);
-}
-
-template <class Json>
-bool is_text(const Json& value) {
-  return value.is_string();
+template <class Json, class IsItem>
+bool is_list_of(const Json& list, IsItem is_item) {
+  return list.is_array() && all_of(list, is_item);
 }
 
 template <class Json>
 bool is_list_of_texts(const Json& value) {
-  return is_list_of<Json>(value, is_text<Json>);
+  return is_list_of(value, std::mem_fn(&Json::is_string));
 }
 
 ConfigValue option_from(const ordered_json& value, std::string_view place) {
@@ -48,8 +43,8 @@ ConfigValue option_from(const ordered_json& value, std::string_view place) {
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
   if (is_list_of_texts(value)) return value.get<Strings>();
-  if (is_list_of<ordered_json>(value, is_int64<ordered_json>)) return value.get<std::vector<std::int64_t>>();
-  if (is_list_of<ordered_json>(value, is_list_of_texts)) return value.get<std::vector<Strings>>();
+  if (is_list_of(value, is_int64<ordered_json>)) return value.get<std::vector<std::int64_t>>();
+  if (is_list_of(value, is_list_of_texts<ordered_json>)) return value.get<std::vector<Strings>>();
   refuse(place, fmt::format("its config has the value {}", in_message(value.dump())),
          "null, true, false, a number, a text, or a list");
 }
@@ -81,8 +76,8 @@ std::optional<AxisLabels> labels_of_axis(const json& value, const StoredTensor& 
   if (value.is_null()) return AxisLabels{};
   if (is_list_of_texts(value) && is_as_long(value)) return AxisLabels{{value.get<Strings>()}};
   const bool has_batch = !tensor.axes.empty() && tensor.axes[0] == "batch";
-  if (is_list_of_texts(value) || !is_list_of<json>(value, is_list_of_texts) || !has_batch ||
-      value.size() != tensor.shape[0] || !std::all_of(value.begin(), value.end(), is_as_long))
+  if (is_list_of_texts(value) || !is_list_of(value, is_list_of_texts<json>) || !has_batch ||
+      value.size() != tensor.shape[0] || !all_of(value, is_as_long))
     return std::nullopt;
   return AxisLabels{value.get<std::vector<Strings>>()};
 }
@@ -111,8 +106,7 @@ bool take_elements(const ordered_json& data, const Shape& shape, std::size_t axi
   if (axis == shape.size()) elements.push_back(&data);
   if (axis == shape.size()) return !data.is_array();
   return data.is_array() && data.size() == shape[axis] &&
-         std::all_of(data.begin(), data.end(),
-                     [&](const auto& item) { return take_elements(item, shape, axis + 1, elements); });
+         all_of(data, [&](const auto& item) { return take_elements(item, shape, axis + 1, elements); });
 }
 
 /// A number, of which the reader of a trace keeps some as the text that they are.
@@ -218,9 +212,8 @@ const ElementType* type_from(const json& name, std::string_view place) {
 }
 
 Shape shape_from(const json& value, std::string_view place) {
-  const bool is_shape =
-      value.is_array() && std::all_of(value.begin(), value.end(), std::mem_fn(&json::is_number_unsigned));
-  if (!is_shape) refuse(place, fmt::format("its shape is {}", in_message(value.dump())), "a list of lengths");
+  if (!is_shape(value))
+    refuse(place, fmt::format("its shape is {}", in_message(value.dump())), "a list of lengths");
   return value.get<Shape>();
 }
 
@@ -229,7 +222,7 @@ StoredWords words_from(const json& event) {
   constexpr std::array<std::string_view, 5> of_tensor = {"id", "shape", "axes", "labels", "dtype"};
   StoredWords words{.id = event["id"]};
   for (const auto& [name, value] : event.items())
-    if (std::find(of_tensor.begin(), of_tensor.end(), name) == of_tensor.end())
+    if (!contains(of_tensor, name))
       words.members.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   return words;
 }
@@ -333,9 +326,7 @@ class JsonReader : public StrictJson<ordered_json> {
     if (!ids_.insert(id).second) refuse(place, "it is there twice", "each id once");
     trace_->words_.push_back(words_from(event));
     constexpr std::array without_tensor = {Kind::note, Kind::claim, Kind::mistake};
-    if (std::any_of(without_tensor.begin(), without_tensor.end(),
-                    [&](Kind other) { return kind == name_of(other); }))
-      return;
+    if (any_of(without_tensor, [&](Kind other) { return kind == name_of(other); })) return;
     if (!data) refuse(place, "it has no data, as in a trace made with --shapes", "a trace with numbers");
     const Layout layout{.type = type_from(event.value("dtype", json()), place),
                         .shape = shape_from(event.value("shape", json()), place)};
@@ -367,6 +358,10 @@ Json parse_json(std::string_view text, std::string_view place) {
 
 template json parse_json<json>(std::string_view, std::string_view);
 template ordered_json parse_json<ordered_json>(std::string_view, std::string_view);
+
+bool is_shape(const json& value) {
+  return is_list_of(value, std::mem_fn(&json::is_number_unsigned));
+}
 
 void read_lesson(const json& description, Header& header, std::string_view place) {
   header.lesson = text_from(description, "lesson", place);
