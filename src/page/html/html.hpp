@@ -108,7 +108,6 @@ class HtmlRenderer : public Sink {
   PageStyle style_;
   html::Workings workings_;
   page::Builder builder_;
-  std::string lesson_, title_;
 };
 
 }  // namespace attn

@@ -267,18 +267,15 @@ std::string Workings::json(std::size_t most_bytes) const {
       auto more = step.text.size();
       for (const auto& group : tensors_[i].groups)
         if (!text_used[group.text]) more += texts[group.text].size();
-      std::vector<std::pair<std::size_t, std::size_t>> added;
+      auto needed_then = needed;
       for (const auto& [tensor, offsets] : step.needed)
         for (const auto offset : offsets)
-          if (!needed[tensor][offset]) {
-            needed[tensor][offset] = true;
-            added.emplace_back(tensor, offset);
+          if (!needed_then[tensor][offset]) {
+            needed_then[tensor][offset] = true;
+            more += bytes_of_value;
           }
-      more += bytes_of_value * added.size();
-      if (bytes + more > most_bytes) {
-        for (const auto& [tensor, offset] : added) needed[tensor][offset] = false;
-        continue;
-      }
+      if (bytes + more > most_bytes) continue;
+      needed = std::move(needed_then);
       bytes += more;
       steps[i] = step.text;
       for (const auto& group : tensors_[i].groups) text_used[group.text] = true;

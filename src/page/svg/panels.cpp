@@ -92,7 +92,7 @@ Curves curves_along(const Event& event, std::optional<std::size_t> head) {
 std::string place_of(const Event& event, const Index& at) {
   std::string words;
   for (std::size_t axis = 0; axis < at.size(); ++axis)
-    words += fmt::format("{}{} {}", axis > 0 ? ", " : "", event.axes[axis], at[axis]);
+    words = joined(words, fmt::format("{} {}", event.axes[axis], at[axis]));
   return words;
 }
 
