@@ -418,7 +418,7 @@ const Kind bars{"bars", wish_of_bars, draw_bars};
 const Kind stacks{"stacks", wish_of_stacks, draw_stacks};
 const Kind colours{"colours", wish_of_stacks, draw_stacks};
 const Kind bar_palette{"palette", wish_of_stacks, draw_stacks};
-const Kind arcs{"arcs", wish_of_arcs, draw_arcs, nullptr, legend_of_arcs};
+const Kind arcs{.name = "arcs", .wish = wish_of_arcs, .draw = draw_arcs, .legend = legend_of_arcs};
 const Kind lines{
     "lines",
     [](const Panel&) {
