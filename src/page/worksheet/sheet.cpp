@@ -295,7 +295,7 @@ void SheetMaker::receive(const Event& event) {
   }
   one.event.tensor.reset();
   one.event.worked = nullptr;
-  const bool asks = is_asked(event);
+  const bool asks = event.kind == Kind::step && event.place && !given_.contains(event.id);
   if (asks && changes_nothing(event))
     sheet_.unchanged.push_back(fmt::format("{} = {}", event.id, event.formula));
   else
@@ -316,10 +316,6 @@ void SheetMaker::take_idea(const Event& idea) {
     sheet_.formula += std::string("\n") + softmax_rule;
   if (in_fractions_)
     sheet_.formula = replaced(replaced(sheet_.formula, softmax_rule, sum_rule), "softmax", "shares");
-}
-
-bool SheetMaker::is_asked(const Event& event) const {
-  return event.kind == Kind::step && event.place && given_.count(event.id) == 0;
 }
 
 /// Whether the step has the numbers of a tensor that it was computed from, as scores / √1 has.
