@@ -19,7 +19,6 @@
 #include "page/html/markup.hpp"
 #include "page/svg/drawing.hpp"
 #include "trace/file.hpp"
-#include "trace/wording.hpp"
 
 namespace lab {
 

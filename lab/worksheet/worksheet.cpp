@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "lab/command_line.hpp"
 #include "page/text/plain.hpp"
 #include "trace/entry.hpp"
-#include "trace/wording.hpp"
 
 namespace lab {
 
@@ -105,13 +103,6 @@ attn::Sheet sheet_of(const MakeWorksheet& worksheet, const lessons::Plan& plan) 
   return sheet;
 }
 
-/// The shapes of the steps as the lesson computes them, with the batch axis.
-std::map<std::string, attn::Shape> shapes_of_steps(const lessons::WorksheetRun& run) {
-  std::map<std::string, attn::Shape> shapes;
-  run.watched([&](const attn::Tapped& tapped) { shapes[tapped.id] = tapped.shape; });
-  return shapes;
-}
-
 /// Adds what is written for one step; nothing where all is blank. Says what is no number.
 void add_step(attn::Dump& dump, const std::string& id, const attn::Shape& shape,
               const std::vector<std::string>& cells) {
@@ -129,8 +120,7 @@ void add_step(attn::Dump& dump, const std::string& id, const attn::Shape& shape,
                     "fraction such as 3/7, or sqrt(2)/2.",
                     attn::in_message(cells[i]), id, fmt::join(place, ", ")));
   }
-  if (std::none_of(numbers.begin(), numbers.end(), [](const auto& number) { return number.has_value(); }))
-    return;
+  if (!attn::any_of(numbers, [](const auto& number) { return number.has_value(); })) return;
   dump.slacks[id] = std::move(slacks);
   dump.tensors.emplace(id, std::move(tensor));
 }
@@ -213,7 +203,9 @@ JudgedSheet judge(const attn::Answers& answers, const MakeWorksheet& worksheet, 
   auto plan = lessons::plan_of_worksheet(*worksheet.lesson, worksheet.options, worksheet.normaliser);
   const auto sheet = sheet_of(worksheet, plan);
   const lessons::WorksheetRun run(plan, worksheet.normaliser);
-  auto dump = dump_of(answers, sheet, shapes_of_steps(run), path);
+  std::map<std::string, attn::Shape> shapes;  // of the steps as the lesson computes them, with the batch axis
+  run.watched([&](const attn::Tapped& tapped) { shapes[tapped.id] = tapped.shape; });
+  auto dump = dump_of(answers, sheet, shapes, path);
   const auto rerun = [&](const attn::Watch& watch) { run.watched(watch); };
   auto diagnosis = attn::diagnose(dump, rerun, conventions);
   diagnosis.missing.clear();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <utility>
 #include <vector>
@@ -174,13 +173,12 @@ class FormulaParser {
   }
 
   /// A name, which may be a path (encoder/h) or have a number in it (step=0/h), or a number.
-  std::string_view word() {
+  std::string word() {
     const auto start = at_;
-    const bool is_number = is_digit(take());
-    while (is_number ? continues_number() : continues_name(start)) take();
-    const auto* const first = characters_[start].data();
-    return {first,
-            static_cast<std::size_t>(characters_[at_ - 1].data() + characters_[at_ - 1].size() - first)};
+    std::string word(take());
+    const bool is_number = is_digit(word);
+    while (is_number ? continues_number() : continues_name(start)) word += take();
+    return word;
   }
 
   bool continues_number() const {

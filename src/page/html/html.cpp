@@ -316,19 +316,19 @@ class HtmlWriter {
 HtmlRenderer::HtmlRenderer(const Header& header, const PageStyle& style)
     : style_(style),
       workings_(style.precision),
-      builder_(header, with_details(style),
-               [this](const Event& event, const page::Step& step) {
-                 if (style_.brief) return;
-                 workings_.add(event, step.table ? page::offsets_of(*step.table) : std::vector<std::size_t>(),
-                               style_.all || event.place);
-               }),
-      lesson_(header.lesson),
-      title_(fmt::format("{}: {}", header.lesson, header.title)) {}
+      builder_(header, with_details(style), [this](const Event& event, const page::Step& step) {
+        if (style_.brief) return;
+        workings_.add(event, step.table ? page::offsets_of(*step.table) : std::vector<std::size_t>(),
+                      style_.all || event.place);
+      }) {}
 
 std::string HtmlRenderer::finish() {
-  const auto body = fmt::format("{}<script>{}</script>\n", finish_body(), html::page_script());
-  return html::document(html::content_policy(), title_, html::style_sheet(),
-                        fmt::format(" data-lesson=\"{}\"", escaped(lesson_)), body);
+  const auto page = builder_.finish();
+  const auto& [lesson, title, config, usual] = page.header;
+  const auto body = HtmlWriter(page, style_, workings_).write();
+  return html::document(html::content_policy(), lesson + ": " + title, html::style_sheet(),
+                        fmt::format(" data-lesson=\"{}\"", escaped(lesson)),
+                        fmt::format("{}<script>{}</script>\n", body, html::page_script()));
 }
 
 std::string HtmlRenderer::finish_body() {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "page/builder.hpp"
@@ -67,15 +68,15 @@ class Workings {
     std::unordered_map<Index, double, IndexHash> values{};
   };
 
-  struct Piece {
-    std::string text;
-    std::map<std::size_t, std::vector<std::size_t>> needed;  ///< offsets of values, by tensor
-  };
+  /// By tensor which of its elements are needed.
+  using Needed = std::vector<std::vector<bool>>;
 
   std::string text_of(const Worked& worked) const;
   void add_groups(Known& step, Group group, std::size_t axis);
   Shape shape_of(const Known& tensor) const;
-  Piece piece(const Known& step, const std::vector<Shape>& shapes) const;
+  /// As JSON, and how many more elements they need, which are marked.
+  std::pair<std::string, std::size_t> groups_of(const Known& step, const std::vector<Shape>& shapes,
+                                                Needed& needed) const;
   std::string values_of(const Known& tensor, const std::vector<bool>& needed, const Shape& shape) const;
 
   int precision_;
@@ -108,7 +109,6 @@ class HtmlRenderer : public Sink {
   PageStyle style_;
   html::Workings workings_;
   page::Builder builder_;
-  std::string lesson_, title_;
 };
 
 }  // namespace attn

@@ -187,9 +187,10 @@ Shape Workings::shape_of(const Known& tensor) const {
   return shape;
 }
 
-Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& shapes) const {
-  Piece piece;
+std::pair<std::string, std::size_t> Workings::groups_of(const Known& step, const std::vector<Shape>& shapes,
+                                                        Needed& needed) const {
   std::vector<std::string> groups;
+  std::size_t more = 0;
   for (const auto& group : step.groups) {
     std::map<std::vector<std::int64_t>, std::size_t> numbers;
     std::vector<std::string> places;
@@ -206,12 +207,13 @@ Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& sha
       const auto [found, is_new] = numbers.emplace(row, places.size());
       if (is_new) places.push_back(list_of(row));
       terms.insert(terms.end(), {static_cast<std::int64_t>(found->second), base});
-      auto& needed = piece.needed[group.tensors[i]];
       for (const auto& at : group.cells) {
         auto offset = base;
         for (std::size_t axis = 0; axis < at.size(); ++axis)
           offset += row[axis + 1] * static_cast<std::int64_t>(at[axis]);
-        needed.push_back(static_cast<std::size_t>(offset));
+        auto is_needed = needed[group.tensors[i]][static_cast<std::size_t>(offset)];
+        if (!is_needed) ++more;
+        is_needed = true;
       }
     }
     std::vector<std::int64_t> cells;
@@ -220,8 +222,7 @@ Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& sha
     groups.push_back(fmt::format("[{},{},{},{}]", group.text, cells.empty() ? "0" : list_of(cells),
                                  list_of(places), list_of(terms)));
   }
-  piece.text = list_of(groups);
-  return piece;
+  return {list_of(groups), more};
 }
 
 std::string Workings::values_of(const Known& tensor, const std::vector<bool>& needed,
@@ -245,7 +246,7 @@ std::string Workings::values_of(const Known& tensor, const std::vector<bool>& ne
 std::string Workings::json(std::size_t most_bytes) const {
   constexpr std::size_t bytes_of_value = 13;
   std::vector<Shape> shapes;
-  std::vector<std::vector<bool>> needed;
+  Needed needed;
   for (const auto& tensor : tensors_) {
     shapes.push_back(shape_of(tensor));
     needed.emplace_back(element_count(shapes.back()), false);
@@ -263,24 +264,15 @@ std::string Workings::json(std::size_t most_bytes) const {
   for (const bool is_core : {true, false})
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (tensors_[i].groups.empty() || tensors_[i].is_core != is_core) continue;
-      const auto step = piece(tensors_[i], shapes);
-      auto more = step.text.size();
+      auto needed_then = needed;
+      auto [groups, values] = groups_of(tensors_[i], shapes, needed_then);
+      auto more = groups.size() + bytes_of_value * values;
       for (const auto& group : tensors_[i].groups)
         if (!text_used[group.text]) more += texts[group.text].size();
-      std::vector<std::pair<std::size_t, std::size_t>> added;
-      for (const auto& [tensor, offsets] : step.needed)
-        for (const auto offset : offsets)
-          if (!needed[tensor][offset]) {
-            needed[tensor][offset] = true;
-            added.emplace_back(tensor, offset);
-          }
-      more += bytes_of_value * added.size();
-      if (bytes + more > most_bytes) {
-        for (const auto& [tensor, offset] : added) needed[tensor][offset] = false;
-        continue;
-      }
+      if (bytes + more > most_bytes) continue;
+      needed = std::move(needed_then);
       bytes += more;
-      steps[i] = step.text;
+      steps[i] = std::move(groups);
       for (const auto& group : tensors_[i].groups) text_used[group.text] = true;
     }
   for (std::size_t i = 0; i < texts.size(); ++i) texts[i] = json_string(text_used[i] ? texts[i] : "");

@@ -97,7 +97,7 @@ class Grid {
 
   /// In one row.
   Room wished_room() const {
-    const auto labels = beside(*panels_[0], wish_);
+    const auto labels = kind_.beside(*panels_[0], wish_);
     return {static_cast<double>(panels_.size()) * (std::max(wish_.width, words_) + panel_gap) + labels.width,
             wish_.height + above_ + labels.height};
   }
@@ -116,10 +116,6 @@ class Grid {
   }
 
  private:
-  Room beside(const Panel& panel, const Room& room) const {
-    return kind_.beside == nullptr ? Room{0.0, 0.0} : kind_.beside(panel, room);
-  }
-
   std::size_t rows(std::size_t columns) const { return (panels_.size() + columns - 1) / columns; }
 
   /// The columns in which a panel has labels of rows, and the rows in which one has those of columns: one of
@@ -152,7 +148,7 @@ class Grid {
     Room one = wish_;
     for (int i = 0; i < 3; ++i) {
       Room labels{0.0, 0.0};
-      for (const auto* panel : panels_) labels = larger(labels, beside(*panel, readable(one, columns)));
+      for (const auto* panel : panels_) labels = larger(labels, kind_.beside(*panel, readable(one, columns)));
       labels = {labels.width * count(has_labels.columns), labels.height * count(has_labels.rows)};
       one = {(room.width - panel_gap * (across - 1) - labels.width) / across,
              (room.height - panel_gap * (down - 1) - above_ * down - labels.height) / down};
@@ -230,9 +226,8 @@ constexpr double below = 14.0, between_blocks = 2 * panel_gap;
 /// With what colours mean and with the words below it, in one line if there is room.
 Drawing drawn(const Panels& block, const Room& room, const Drawing& words) {
   constexpr double beside_words = 28.0, lowest = 90.0;
-  const auto legend = block[0]->kind->legend;
   const auto with_legend = [&](bool has_colours) {
-    Drawing last = legend == nullptr ? Drawing() : legend(block, has_colours);
+    auto last = block[0]->kind->legend(block, has_colours);
     if (last.width + beside_words + words.width <= room.width)
       last.put_beside(beside_words, words);
     else

@@ -85,8 +85,7 @@ class HeatmapDrawing {
     Drawing drawing;
     if (columns_) add_labels_of_columns(drawing);
     if (rows_) add_labels_of_rows(drawing);
-    if (std::find(matrix_.values.begin(), matrix_.values.end(), Matrix::hidden) != matrix_.values.end())
-      add_hatching(drawing, left_, top_, across_, down_);
+    if (contains(matrix_.values, Matrix::hidden)) add_hatching(drawing, left_, top_, across_, down_);
     if (matrix_.values.size() > most_rectangles && can_pack)
       add_image(drawing);
     else
@@ -297,10 +296,8 @@ Drawing legend_of_heatmap(const Panels& panels, bool has_colours) {
   for (const auto* panel : panels) {
     const auto& matrix = *panel->matrix();
     have_one_scale = have_one_scale && panel->look.scale == look.scale;
-    for (const double value : matrix.values) {
-      has_hidden = has_hidden || value == Matrix::hidden;
-      has_nan = has_nan || std::isnan(value);
-    }
+    has_hidden = has_hidden || contains(matrix.values, Matrix::hidden);
+    has_nan = has_nan || any_of(matrix.values, [](double value) { return std::isnan(value); });
     for (std::size_t i = 0; i < matrix.words.size(); ++i)
       if (!matrix.words[i].empty()) parts[matrix.words[i]] = matrix.paints[i];
   }

@@ -173,12 +173,8 @@ std::vector<std::size_t> shown_arcs(const Panel& panel, std::size_t most) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (values[i] >= smallest_shown * panel.look.scale) shown.push_back(i);
   const auto is_smaller = [&](auto a, auto b) { return std::pair(values[a], a) < std::pair(values[b], b); };
-  if (shown.size() > most) {
-    const auto first = shown.end() - static_cast<std::ptrdiff_t>(most);
-    std::nth_element(shown.begin(), first, shown.end(), is_smaller);
-    shown.erase(shown.begin(), first);
-  }
   std::sort(shown.begin(), shown.end(), is_smaller);
+  if (shown.size() > most) shown.erase(shown.begin(), shown.end() - static_cast<std::ptrdiff_t>(most));
   return shown;
 }
 
@@ -422,7 +418,7 @@ const Kind bars{"bars", wish_of_bars, draw_bars};
 const Kind stacks{"stacks", wish_of_stacks, draw_stacks};
 const Kind colours{"colours", wish_of_stacks, draw_stacks};
 const Kind bar_palette{"palette", wish_of_stacks, draw_stacks};
-const Kind arcs{"arcs", wish_of_arcs, draw_arcs, nullptr, legend_of_arcs};
+const Kind arcs{.name = "arcs", .wish = wish_of_arcs, .draw = draw_arcs, .legend = legend_of_arcs};
 const Kind lines{
     "lines",
     [](const Panel&) {

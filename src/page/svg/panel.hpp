@@ -88,8 +88,8 @@ struct Kind {
   std::string_view name;
   Room (*wish)(const Panel& panel);
   Drawing (*draw)(const Panel& panel, const Room& room, const Shown& shown);
-  Room (*beside)(const Panel& panel, const Room& room) = nullptr;
-  Drawing (*legend)(const Panels& panels, bool has_colours) = nullptr;
+  Room (*beside)(const Panel& panel, const Room& room) = [](const auto&, const auto&) { return Room{0, 0}; };
+  Drawing (*legend)(const Panels& panels, bool has_colours) = [](const auto&, bool) { return Drawing(); };
 };
 
 /// Rows and columns as cells, each with a tooltip; the words of both axes, or ticks where these have no room;

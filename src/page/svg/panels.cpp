@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <regex>
-#include <set>
 #include <sstream>
 
 #include "attn/error.hpp"
@@ -92,7 +91,7 @@ Curves curves_along(const Event& event, std::optional<std::size_t> head) {
 std::string place_of(const Event& event, const Index& at) {
   std::string words;
   for (std::size_t axis = 0; axis < at.size(); ++axis)
-    words += fmt::format("{}{} {}", axis > 0 ? ", " : "", event.axes[axis], at[axis]);
+    words = joined(words, fmt::format("{} {}", event.axes[axis], at[axis]));
   return words;
 }
 
@@ -183,15 +182,13 @@ bool put_mark(Panel& panel, const Pointer& pointer) {
 /// Gives each panel the caption that tells it from the others: the tensor where there are several, and the
 /// place in it.
 void settle_captions(std::vector<Panel>& panels) {
-  std::set<std::string> all;
   std::vector<std::string> ids;  // of those without a name
-  for (const auto& panel : panels) {
-    all.insert(panel.id);
+  for (const auto& panel : panels)
     if (panel.caption.empty()) ids.push_back(panel.id);
-  }
-  const bool is_one = std::set<std::string>(ids.begin(), ids.end()).size() == 1;
+  const bool is_one = !ids.empty() && all_of(ids, [&](const std::string& id) { return id == ids[0]; });
+  const bool are_one = all_of(panels, [&](const Panel& panel) { return panel.id == panels[0].id; });
   for (auto& panel : panels) {
-    const bool is_known = all.size() == 1 || (is_one && !panel.place.empty());
+    const bool is_known = are_one || (is_one && !panel.place.empty());
     if (panel.caption.empty() && !is_known) {
       panel.caption = what_differs(panel.id, ids);
       if (panel.caption == panel.id && !panel.remarks.empty()) {  // words say more than a whole id

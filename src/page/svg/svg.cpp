@@ -9,7 +9,6 @@
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "page/html/markup.hpp"
-#include "trace/entry.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {

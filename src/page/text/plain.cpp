@@ -1,10 +1,12 @@
 #include "page/text/plain.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <sstream>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -30,11 +32,9 @@ std::map<std::string, Sign, std::less<>> all_signs() {
   add(Height::line, "│─┌┐└┘├┤┬┴┼", std::string(11, ' '));
   add(Height::below, "₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₜₛₘₙₕₐₓₚₗᵥₑₒ", "0123456789+-ijktsmnhaxplveo");
   add(Height::above, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀⁱʰˣᵐⁿʲᵏᵗ", "0123456789+-Tihxmnjkt");
-  std::istringstream words(on_the_line);
-  for (std::string sign, ascii; words >> sign >> ascii;) {
-    std::replace(ascii.begin(), ascii.end(), '_', ' ');
-    signs[sign] = {Height::line, ascii};
-  }
+  const auto words = words_in(on_the_line);
+  for (std::size_t i = 0; i < words.size(); i += 2)
+    signs[std::string(words[i])] = {Height::line, replaced(std::string(words[i + 1]), "_", " ")};
   return signs;
 }
 
@@ -113,13 +113,8 @@ const Sign& sign_of(std::string_view character) {
 
 std::string in_ascii(std::string_view text) {
   std::string result;
-  for (std::size_t start = 0; start < text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    const auto line = text.substr(start, end - start);
-    result += line_in_ascii(line);
-    if (end < text.size()) result += '\n';
-    start = end + 1;
-  }
+  for (const auto line : pieces_of(text, "\n")) result += line_in_ascii(line) + '\n';
+  result.pop_back();
   return result;
 }
 
@@ -159,9 +154,7 @@ std::string hanging(const std::string& start, const std::vector<std::string>& li
 }
 
 std::string rule(std::size_t width) {
-  std::string line;
-  for (std::size_t i = 0; i < width; ++i) line += "─";
-  return line;
+  return fmt::format("{:─<{}}", "", width);
 }
 
 std::string_view text_under(std::string_view heading, std::string_view text) {

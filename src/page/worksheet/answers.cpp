@@ -278,18 +278,14 @@ std::optional<std::string> written_in_full(double number, bool in_fractions) {
 }
 
 std::vector<std::string> as_written(const std::vector<double>& numbers, bool in_fractions) {
+  const auto in_full = [&](double number) { return written_in_full(number, in_fractions); };
+  const bool are_short = all_of(numbers, [&](double number) { return in_full(number).has_value(); });
   std::vector<std::string> texts;
   for (const double number : numbers) {
-    const auto text = written_in_full(number, in_fractions);
-    if (!text) break;
-    texts.push_back(*text);
-  }
-  if (texts.size() == numbers.size()) return texts;
-  texts.clear();
-  for (const double number : numbers) {
     const bool rounds_to_zero = std::abs(number) < 5e-5;
-    texts.push_back(std::isfinite(number) ? fmt::format("{:.4f}", rounds_to_zero ? 0.0 : number)
-                                          : *as_short_decimal(number));
+    texts.push_back(are_short || !std::isfinite(number)
+                        ? *in_full(number)
+                        : fmt::format("{:.4f}", rounds_to_zero ? 0.0 : number));
   }
   return texts;
 }

@@ -55,58 +55,44 @@ std::string label_of(const page::Place& place) {
   return replaced(printable(place.label), "|", "¦");
 }
 
+std::string label_of_row(const SheetTensor& tensor, const page::Row& row) {
+  return tensor.table.has_rows() ? label_of(*row.place) : std::string(last_of_path(tensor.event.id));
+}
+
 /// A tensor as tables, with bars where something is to be written in.
-class SheetTable {
- public:
-  SheetTable(const SheetTensor& tensor, Cells cells) : tensor_(tensor), table_(tensor.table), cells_(cells) {
-    const auto& columns = table_.grids.front()->columns;
-    left_ = display_width(table_.corner());
-    for (const auto& row : table_.grids.front()->rows) left_ = std::max(left_, display_width(row_label(row)));
-    const auto room = (page_width - left_ - 8) / columns.size();
-    width_ = cells == Cells::numbers
-                 ? 2
-                 : std::clamp(room - std::min<std::size_t>(room, 3), narrowest_blank, widest_blank);
-    for (const auto& column : columns) width_ = std::max(width_, display_width(label_of(*column)));
-    if (cells != Cells::blanks)
-      for (const auto& number : tensor.written) width_ = std::max(width_, display_width(number));
-  }
-
-  std::string text() const {
-    std::string text;
-    for (const auto& grid : table_.grids) {
-      if (!grid->caption.empty()) text += "     " + printable(grid->caption) + '\n';
-      std::vector<std::string> cells;
-      for (const auto& column : grid->columns) cells.push_back(label_of(*column));
-      text += line(table_.corner(), cells, false);
-      for (const auto& row : grid->rows) {
-        cells.clear();
-        for (const auto& cell : row.cells)
-          cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell->offset]);
-        text += line(row_label(row), cells, has_bars());
-      }
+std::string tables_as_text(const SheetTensor& tensor, Cells cells) {
+  const auto& table = tensor.table;
+  const auto& first = *table.grids.front();
+  const bool has_bars = cells != Cells::numbers;
+  std::size_t left = display_width(table.corner());
+  for (const auto& row : first.rows) left = std::max(left, display_width(label_of_row(tensor, row)));
+  const auto room = (page_width - left - 8) / first.columns.size();
+  auto width = has_bars ? std::clamp(room - std::min<std::size_t>(room, 3), narrowest_blank, widest_blank)
+                        : std::size_t{2};
+  for (const auto& column : first.columns) width = std::max(width, display_width(label_of(*column)));
+  if (cells != Cells::blanks)
+    for (const auto& number : tensor.written) width = std::max(width, display_width(number));
+  std::string text;
+  const auto add_line = [&](const std::string& label, const std::vector<std::string>& row, bool has_marks) {
+    text += "     " + pad_right(label, left);
+    for (const auto& cell : row)
+      text += (has_marks ? " | " : has_bars ? "   " : "  ") + pad_left(cell, width);
+    text += has_marks ? " |\n" : "\n";
+  };
+  for (const auto& grid : table.grids) {
+    if (!grid->caption.empty()) text += "     " + printable(grid->caption) + '\n';
+    std::vector<std::string> labels;
+    for (const auto& column : grid->columns) labels.push_back(label_of(*column));
+    add_line(table.corner(), labels, false);
+    for (const auto& row : grid->rows) {
+      std::vector<std::string> written;
+      for (const auto& cell : row.cells)
+        written.push_back(cells == Cells::blanks ? std::string(width, '_') : tensor.written[cell->offset]);
+      add_line(label_of_row(tensor, row), written, has_bars);
     }
-    return text;
   }
-
- private:
-  bool has_bars() const { return cells_ != Cells::numbers; }
-
-  std::string row_label(const page::Row& row) const {
-    return table_.has_rows() ? label_of(*row.place) : std::string(last_of_path(tensor_.event.id));
-  }
-
-  std::string line(const std::string& label, const std::vector<std::string>& cells, bool has_marks) const {
-    auto text = "     " + pad_right(label, left_);
-    for (const auto& cell : cells)
-      text += (has_marks ? " | " : has_bars() ? "   " : "  ") + pad_left(cell, width_);
-    return text + (has_marks ? " |\n" : "\n");
-  }
-
-  const SheetTensor& tensor_;
-  const page::Table& table_;
-  Cells cells_;
-  std::size_t left_ = 0, width_ = 0;
-};
+  return text;
+}
 
 /// "scores = Q Kᵀ", "T=1/output: weights · values".
 std::string sheet_definition(const Event& event) {
@@ -123,9 +109,9 @@ std::string heading(const std::string& start, const SheetTensor& tensor) {
 
 /// The title and the command that prints the page, by which `read_answers` knows it.
 std::string head_of_page(const Sheet& sheet, const std::string& title) {
-  return paragraph(fmt::format("worksheet {}: {}", sheet.lesson, title), page_width, 0) + rule(page_width) +
-         "\n" + fmt::format("  {}\n", sheet.command) +
-         (sheet.numbers.empty() ? "" : fmt::format("  The numbers are {}.\n", sheet.numbers)) + '\n';
+  return paragraph(fmt::format("worksheet {}: {}", sheet.lesson, title), page_width, 0) +
+         fmt::format("{}\n  {}\n{}\n", rule(page_width), sheet.command,
+                     sheet.numbers.empty() ? "" : fmt::format("  The numbers are {}.\n", sheet.numbers));
 }
 
 /// What is worked out of a step: of answers the entry that a page shows, of blanks an example of the first.
@@ -141,7 +127,7 @@ std::string steps_of_page(const Sheet& sheet, Cells cells) {
     text += heading(fmt::format("{}  ", ++number), step);
     if (const auto worked = worked_in(sheet, step, cells); !worked.empty())
       text += paragraph(worked, page_width, 3);
-    text += SheetTable(step, cells).text() + '\n';
+    text += tables_as_text(step, cells) + '\n';
   }
   return text;
 }
@@ -149,16 +135,15 @@ std::string steps_of_page(const Sheet& sheet, Cells cells) {
 /// What may be written in a blank, and how it is checked, in a sentence or two. A sheet `to_type_in` is one
 /// that check reads.
 std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
-  const auto decimals = sheet.rule.empty()
-                            ? "A decimal counts as rounded in its last digit: two digits after the "
-                              "point will do."
-                            : "A decimal counts as rounded in its last digit.";
   const bool asks_for_infinity =
       any_of(sheet.asked, [](const auto& step) { return contains(step.written, "-inf"); });
   return fmt::format(
-      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
-      "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
-      sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "", decimals,
+      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}A decimal counts "
+      "as "
+      "rounded in its last digit{}. Each step is judged from your own numbers before it. To check this "
+      "sheet{}: attnlab check {} FILE",
+      sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "",
+      sheet.rule.empty() ? ": two digits after the point will do" : "",
       to_type_in ? "" : ", type it into the text sheet that its command prints", sheet.lesson);
 }
 
@@ -169,8 +154,7 @@ std::string blank_page(const Sheet& sheet) {
   if (!sheet.rule.empty()) text += '\n' + paragraph(sheet.rule, page_width, 2);
   text +=
       "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet, true), page_width, 2) + "\nWhat is given\n";
-  for (const auto& one : sheet.given)
-    text += heading("  ", one) + SheetTable(one, Cells::numbers).text() + '\n';
+  for (const auto& one : sheet.given) text += heading("  ", one) + tables_as_text(one, Cells::numbers) + '\n';
   text += steps_of_page(sheet, Cells::blanks);
   for (const auto& step : sheet.unchanged)
     text += paragraph(step + " changes no number here.", page_width, 2);
@@ -311,7 +295,7 @@ void SheetMaker::receive(const Event& event) {
   }
   one.event.tensor.reset();
   one.event.worked = nullptr;
-  const bool asks = is_asked(event);
+  const bool asks = event.kind == Kind::step && event.place && !given_.contains(event.id);
   if (asks && changes_nothing(event))
     sheet_.unchanged.push_back(fmt::format("{} = {}", event.id, event.formula));
   else
@@ -332,10 +316,6 @@ void SheetMaker::take_idea(const Event& idea) {
     sheet_.formula += std::string("\n") + softmax_rule;
   if (in_fractions_)
     sheet_.formula = replaced(replaced(sheet_.formula, softmax_rule, sum_rule), "softmax", "shares");
-}
-
-bool SheetMaker::is_asked(const Event& event) const {
-  return event.kind == Kind::step && event.place && given_.count(event.id) == 0;
 }
 
 /// Whether the step has the numbers of a tensor that it was computed from, as scores / √1 has.

@@ -54,7 +54,6 @@ class SheetMaker : public Sink {
 
  private:
   void take_idea(const Event& idea);
-  bool is_asked(const Event& event) const;
   bool changes_nothing(const Event& event) const;
   std::string in_expression(double number) const;
   std::string worked_out(const Event& event, const Index& at) const;
