@@ -83,23 +83,19 @@ void leave_out_slowest(Selection<T>& selection, const std::vector<Setting>& sett
   const auto time = [&](std::size_t i) { return std::pair(expected(i), timed[i].trials.seconds()); };
   std::stable_sort(by_time.begin(), by_time.end(),
                    [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
-  std::set<std::size_t> kept, settings_seen;
+  std::set<std::size_t> left_out, settings_seen;
   for (const std::size_t i : by_time) {
     seconds -= expected(i);
     const bool is_fastest = settings_seen.insert(timed[i].setting).second;
-    if (seconds >= 0.0 || is_fastest) kept.insert(i);
+    if (seconds < 0.0 && !is_fastest) left_out.insert(i);
   }
-  std::vector<TimedKernel<T>> remaining;
-  for (std::size_t i = 0; i < timed.size(); ++i) {
-    if (kept.count(i) == 1)
-      remaining.push_back(timed[i]);
-    else
-      selection.omissions.push_back(
-          {timed[i].kernel->name, settings[timed[i].setting].n,
-           fmt::format("{}, none shorter than {:g} ms, would take {:.2g} s, more than is left of {:g} s",
-                       rounds_of(effort), 1e3 * effort.shortest, expected(i), effort.seconds)});
-  }
-  timed = std::move(remaining);
+  for (const std::size_t i : left_out)
+    selection.omissions.push_back(
+        {timed[i].kernel->name, settings[timed[i].setting].n,
+         fmt::format("{}, none shorter than {:g} ms, would take {:.2g} s, more than is left of {:g} s",
+                     rounds_of(effort), 1e3 * effort.shortest, expected(i), effort.seconds)});
+  for (auto i = left_out.rbegin(); i != left_out.rend(); ++i)
+    timed.erase(timed.begin() + static_cast<std::ptrdiff_t>(*i));
 }
 
 template void leave_out_slowest(Selection<float>&, const std::vector<Setting>&, const Effort&, double);
