@@ -142,10 +142,10 @@ Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
 }  // namespace
 
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
-  auto first = first_layer(model, tokens);
+  const auto first = first_layer(model, tokens);
   const auto second = attn::multi_head_attention(
       first.output, weights_in(model, "layer=2/attention/", model.number("heads")));
-  return {std::move(first.weights), std::move(first.output), second.weights};
+  return {first.weights, second.weights};
 }
 
 Tensor<3> words_as_vectors(const ModelInputs& inputs) {

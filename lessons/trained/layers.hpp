@@ -28,7 +28,6 @@ std::string taken_for(const std::vector<std::string>& tokens);
 /// What the two layers of the model make of one sentence.
 struct AboutLayers {
   Tensor<4> first_weights;  ///< of the first layer, [1×head×query×key]
-  Tensor<3> X;              ///< its output: what the second layer reads, [1×token×d_model]
   Tensor<4> second_weights;
 };
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens);
