@@ -93,7 +93,38 @@ Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions)
   return attn::position_angles(positions, attn::position_frequencies(columns / heads));
 }
 
+attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads) {
+  return {.heads = heads,
+          .W_Q = model.matrix(group + "W_Q"),
+          .W_K = model.matrix(group + "W_K"),
+          .W_V = model.matrix(group + "W_V"),
+          .W_O = model.matrix(group + "W_O")};
+}
+
 namespace {
+
+/// A block of a transformer, the part block.md, on X [1×token×d_model] with the weights of the group
+/// "layer=1/". With a memory, an encoder's output [1×source×d_model], it is a decoder's block.
+Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
+                  const attn::AttentionOptions& options,
+                  const std::optional<Tensor<3>>& memory = std::nullopt) {
+  const auto vector = [&](const std::string& id) { return model.vector(group + id); };
+  const auto normed = [&](const Tensor<3>& x, const std::string& norm) {
+    return attn::layer_norm(x, vector(norm + "/gain"), vector(norm + "/bias"));
+  };
+  const auto found = attn::multi_head_attention(X, weights_in(model, group + "attention/", heads), options);
+  Block block = {.weights = found.weights, .attended = normed(X + found.output, "norm_1"), .output = {}};
+  auto x = block.attended;
+  if (memory) {
+    const auto looked = attn::multi_head_attention(x, *memory, weights_in(model, group + "cross/", heads));
+    block.cross_weights = looked.weights;
+    x = normed(x + looked.output, "norm_cross");
+  }
+  auto hidden = attn::linear(x, model.matrix(group + "W_1"), vector("b_1"));
+  for (double& one : hidden) one = std::max(one, 0.0);
+  block.output = normed(x + attn::linear(hidden, model.matrix(group + "W_2"), vector("b_2")), "norm_2");
+  return block;
+}
 
 Block first_layer(const attn::Model& model, const std::vector<std::string>& tokens) {
   return apply_block(embedded(model, tokens), model, "layer=1/", model.number("layer=1/heads"),
@@ -111,10 +142,10 @@ Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
 }  // namespace
 
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
-  auto first = first_layer(model, tokens);
+  const auto first = first_layer(model, tokens);
   const auto second = attn::multi_head_attention(
       first.output, weights_in(model, "layer=2/attention/", model.number("heads")));
-  return {std::move(first.weights), std::move(first.output), second.weights};
+  return {first.weights, second.weights};
 }
 
 Tensor<3> words_as_vectors(const ModelInputs& inputs) {
@@ -180,38 +211,6 @@ std::string one_word_decides(const DocumentRun&) {
   }
   return table;
 }
-
-}  // namespace
-
-attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads) {
-  return {.heads = heads,
-          .W_Q = model.matrix(group + "W_Q"),
-          .W_K = model.matrix(group + "W_K"),
-          .W_V = model.matrix(group + "W_V"),
-          .W_O = model.matrix(group + "W_O")};
-}
-
-Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
-                  const attn::AttentionOptions& options, const std::optional<Tensor<3>>& memory) {
-  const auto vector = [&](const std::string& id) { return model.vector(group + id); };
-  const auto normed = [&](const Tensor<3>& x, const std::string& norm) {
-    return attn::layer_norm(x, vector(norm + "/gain"), vector(norm + "/bias"));
-  };
-  const auto found = attn::multi_head_attention(X, weights_in(model, group + "attention/", heads), options);
-  Block block = {.weights = found.weights, .attended = normed(X + found.output, "norm_1"), .output = {}};
-  auto x = block.attended;
-  if (memory) {
-    const auto looked = attn::multi_head_attention(x, *memory, weights_in(model, group + "cross/", heads));
-    block.cross_weights = looked.weights;
-    x = normed(x + looked.output, "norm_cross");
-  }
-  auto hidden = attn::linear(x, model.matrix(group + "W_1"), vector("b_1"));
-  for (double& one : hidden) one = std::max(one, 0.0);
-  block.output = normed(x + attn::linear(hidden, model.matrix(group + "W_2"), vector("b_2")), "norm_2");
-  return block;
-}
-
-namespace {
 
 /// The first `count` blocks of one side of the model, one upon the other.
 std::vector<Block> blocks_of(const ModelInputs& inputs, const char* side, std::size_t count, Tensor<3> X,

@@ -28,7 +28,6 @@ std::string taken_for(const std::vector<std::string>& tokens);
 /// What the two layers of the model make of one sentence.
 struct AboutLayers {
   Tensor<4> first_weights;  ///< of the first layer, [1×head×query×key]
-  Tensor<3> X;              ///< its output: what the second layer reads, [1×token×d_model]
   Tensor<4> second_weights;
 };
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens);
@@ -43,7 +42,7 @@ Tensor<3> input_of_second_layer(const ModelInputs& inputs);
 /// The angles of the first layer's rotary attention for that many positions, [position×pair].
 Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions);
 
-/// What a block goes through.
+/// What a block of a transformer goes through: the part block.md.
 struct Block {
   Tensor<4> weights;                         ///< [1×head×query×key]
   std::optional<Tensor<4>> cross_weights{};  ///< of a decoder, [1×head×query×source]
@@ -53,12 +52,6 @@ struct Block {
 
 /// The weights that a model has under that group, "layer=1/attention/".
 attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads);
-
-/// A block of a transformer, the part block.md, on X [1×token×d_model] with the weights of the group
-/// "layer=1/". With a memory, an encoder's output [1×source×d_model], it is a decoder's block.
-Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
-                  const attn::AttentionOptions& options,
-                  const std::optional<Tensor<3>>& memory = std::nullopt);
 
 /// The blocks of the encoder of the transformer that `attnlab train translation --attention transformer`
 /// wrote, on a sentence.

@@ -94,8 +94,7 @@ exact::Call<double> exact_call(const Tensor<N>& Q, const Tensor<N>& K, const Ten
           .query = Q.data(),
           .key = K.data(),
           .value = V.data(),
-          .output = output.data(),
-          .log_sum_exp = nullptr};
+          .output = output.data()};
 }
 
 /// Infinity where all are 0.

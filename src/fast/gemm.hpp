@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -13,28 +12,14 @@ struct Matrix {
   std::size_t rows;
   std::size_t columns;
   bool is_transposed = false;  ///< rows and columns are those of the transpose then
-  std::size_t stride = 0;      ///< numbers from row to row in memory; 0: they touch
 
   /// Numbers from row to row in memory.
-  std::size_t row_length() const {
-    if (stride > 0) return stride;
-    return is_transposed ? rows : columns;
-  }
+  std::size_t row_length() const { return is_transposed ? rows : columns; }
 };
 
 template <class T>
 Matrix<T> transposed(const Matrix<T>& matrix) {
-  return {matrix.data, matrix.columns, matrix.rows, !matrix.is_transposed, matrix.stride};
-}
-
-/// Writes aᵀ, [columns × rows] of a. `a` is read as it lies in memory.
-template <class T>
-void transpose(const Matrix<T>& a, T* to) {
-  constexpr std::size_t tile = 16;
-  for (std::size_t first = 0; first < a.rows; first += tile)
-    for (std::size_t j = 0; j < a.columns; ++j)
-      for (std::size_t i = first; i < std::min(first + tile, a.rows); ++i)
-        to[j * a.rows + i] = a.data[i * a.row_length() + j];
+  return {matrix.data, matrix.columns, matrix.rows, !matrix.is_transposed};
 }
 
 // OpenBLAS.

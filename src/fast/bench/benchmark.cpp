@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -59,6 +61,47 @@ void require_memory(const std::vector<Setting>& settings, std::size_t element_si
                     "shorter lengths",
                     in_bytes(needed), in_bytes(free_memory())));
 }
+
+std::string rounds_of(const Effort& effort) {
+  return effort.rounds == 1 ? "a round" : fmt::format("{} rounds", effort.rounds);
+}
+
+}  // namespace
+
+double expected_seconds(const Trials& trials, const Effort& effort) {
+  const double passes = trials.backward ? 2.0 : 1.0;
+  return effort.rounds * std::max(trials.seconds(), 2.0 * effort.shortest * passes);
+}
+
+template <class T>
+void leave_out_slowest(Selection<T>& selection, const std::vector<Setting>& settings, const Effort& effort,
+                       double seconds) {
+  auto& timed = selection.timed;
+  std::vector<std::size_t> by_time(timed.size());
+  std::iota(by_time.begin(), by_time.end(), std::size_t{0});
+  const auto expected = [&](std::size_t i) { return expected_seconds(timed[i].trials, effort); };
+  const auto time = [&](std::size_t i) { return std::pair(expected(i), timed[i].trials.seconds()); };
+  std::stable_sort(by_time.begin(), by_time.end(),
+                   [&](std::size_t a, std::size_t b) { return time(a) < time(b); });
+  std::set<std::size_t> left_out, settings_seen;
+  for (const std::size_t i : by_time) {
+    seconds -= expected(i);
+    const bool is_fastest = settings_seen.insert(timed[i].setting).second;
+    if (seconds < 0.0 && !is_fastest) left_out.insert(i);
+  }
+  for (const std::size_t i : left_out)
+    selection.omissions.push_back(
+        {timed[i].kernel->name, settings[timed[i].setting].n,
+         fmt::format("{}, none shorter than {:g} ms, would take {:.2g} s, more than is left of {:g} s",
+                     rounds_of(effort), 1e3 * effort.shortest, expected(i), effort.seconds)});
+  for (auto i = left_out.rbegin(); i != left_out.rend(); ++i)
+    timed.erase(timed.begin() + static_cast<std::ptrdiff_t>(*i));
+}
+
+template void leave_out_slowest(Selection<float>&, const std::vector<Setting>&, const Effort&, double);
+template void leave_out_slowest(Selection<double>&, const std::vector<Setting>&, const Effort&, double);
+
+namespace {
 
 /// Threads of OpenBLAS spin for some 25 ms before they sleep, on a core that the next measurement needs.
 constexpr auto settling_time = std::chrono::milliseconds(50);
@@ -146,9 +189,7 @@ class Benchmark {
     for (const auto& setting : settings_) operands_.push_back(draw_operands<T>(setting));
     const int threads = settings_.front().threads;
     fast::set_blas_threads(threads);
-    selection_ = select_kernels(
-        kernels, settings_, operands_, effort_,
-        [&](double share, const std::string& next) { progress_(share_of_trials * share, "trying " + next); });
+    try_out_all(kernels);
     if (selection_.timed.empty()) {
       const auto& [kernel, n, reason] = selection_.omissions.front();
       throw Error(
@@ -173,6 +214,46 @@ class Benchmark {
   }
 
  private:
+  /// Every kernel at every setting, with its operands. Left out is a kernel that does not support the
+  /// setting, one whose scores do not fit in memory, and one whose rounds would take more than a quarter of
+  /// the time.
+  void try_out_all(const std::vector<Kernel<T>>& kernels) {
+    const auto count = static_cast<double>(kernels.size() * settings_.size());
+    double done = 0.0;
+    for (const auto& kernel : kernels) {
+      double rate = 0.0;
+      for (std::size_t i = 0; i < settings_.size(); ++i) {
+        progress_(share_of_trials * (done++ / count),
+                  fmt::format("trying {} at n = {}", kernel.name, settings_[i].n));
+        if (const auto reason = try_at(kernel, i, rate); !reason.empty())
+          selection_.omissions.push_back({kernel.name, settings_[i].n, reason});
+      }
+    }
+  }
+
+  /// Why the kernel is left out at the i-th setting; empty where it is timed. `rate` are the seconds that an
+  /// operation took at the length before, about the same at this one.
+  std::string try_at(const Kernel<T>& kernel, std::size_t i, double& rate) {
+    const auto& setting = settings_[i];
+    if (const auto reason = kernel.unsupported(setting); !reason.empty()) return reason;
+    const double bytes = kernel.score_bytes(setting);
+    if (bytes > free_memory())
+      return fmt::format("its scores need {}, and {} are free", in_bytes(bytes), in_bytes(free_memory()));
+    const double operations = operations_of(kernel.task(setting));
+    const double longest = effort_.seconds / (4.0 * effort_.rounds);  // that a run may take
+    const auto too_slow =
+        fmt::format("a run takes over {:.2g} s: {} would fill more than a quarter of {:g} s", longest,
+                    rounds_of(effort_), effort_.seconds);
+    if (rate == 0.0) rate = seconds_per_operation(kernel, setting, longest);
+    if (operations * rate > longest) return too_slow;
+    const auto trials = try_out(kernel, operands_[i], setting, longest);
+    if (!trials) return "it runs out of memory";
+    rate = trials->seconds() / operations;
+    if (operations * rate > longest) return too_slow;
+    selection_.timed.push_back({&kernel, i, *trials});
+    return "";
+  }
+
   double seconds_left() const { return effort_.seconds - watch_.seconds(); }
   double baseline_seconds() const { return effort_.rounds * seconds_of_baselines_; }
 

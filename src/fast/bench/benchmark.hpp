@@ -313,16 +313,8 @@ struct Selection {
   std::vector<Omission> omissions{};
 };
 
-/// Tries every kernel at every setting, with its operands. Left out is a kernel that does not support the
-/// setting, one whose scores do not fit in memory, and one whose rounds would take more than a quarter of the
-/// time. Instantiated for float and double, as the other.
-template <class T>
-Selection<T> select_kernels(const std::vector<Kernel<T>>& kernels, const std::vector<Setting>& settings,
-                            std::vector<Operands<T>>& operands, const Effort& effort,
-                            const Progress& progress);
-
 /// Leaves out the slowest kernels until the rounds of the others fit into this many seconds. The fastest at
-/// each setting stays.
+/// each setting stays. Instantiated for float and double.
 template <class T>
 void leave_out_slowest(Selection<T>& selection, const std::vector<Setting>& settings, const Effort& effort,
                        double seconds);

@@ -148,7 +148,7 @@ class RanksBenchmark {
                  .threads = setting.threads},
         positions_(fast::blocks_of(order, setting.n, network.ranks())),
         blocks_{draw_inputs<T>(setting, positions_[network.here().begin])} {
-    if (!is_first()) return;
+    if (rank() != 0) return;
     alone_.emplace(setting.unmasked(), positions_[0]);
     if (operand_bytes(setting, sizeof(T)) >= free_memory() / 2) return;
     Positions all(setting.n);
@@ -175,7 +175,6 @@ class RanksBenchmark {
   }
 
  private:
-  bool is_first() const { return network_.here().begin == 0; }
   std::size_t rank() const { return network_.here().begin; }
 
   void run_ring(Pass pass) {

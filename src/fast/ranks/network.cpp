@@ -75,18 +75,6 @@ std::filesystem::path find_module() {
       "openmpi-bin and build again, or run it without mpirun");
 }
 
-/// What each process was given, known to all.
-std::vector<std::string> share_texts(Network& network, const std::string& own) {
-  std::vector<std::string> texts;
-  for (const auto length : of_all_ranks(network, std::uint64_t{own.size()})) texts.emplace_back(length, '\0');
-  texts[network.here().begin] = own;
-  std::vector<Network::Part> parts;
-  for (std::size_t rank = 0; rank < network.ranks(); ++rank)
-    parts.push_back({rank, texts[rank].data(), texts[rank].size()});
-  network.share(parts);
-  return texts;
-}
-
 }  // namespace
 
 bool started_by_mpirun() {
@@ -106,7 +94,14 @@ std::unique_ptr<Network> join_mpirun() {
 }
 
 void require_same_text(Network& network, const std::string& text) {
-  const auto texts = share_texts(network, text);
+  std::vector<std::string> texts;
+  for (const auto length : of_all_ranks(network, std::uint64_t{text.size()}))
+    texts.emplace_back(length, '\0');
+  texts[network.here().begin] = text;
+  std::vector<Network::Part> parts;
+  for (std::size_t rank = 0; rank < network.ranks(); ++rank)
+    parts.push_back({rank, texts[rank].data(), texts[rank].size()});
+  network.share(parts);
   for (std::size_t rank = 1; rank < texts.size(); ++rank)
     if (texts[rank] != texts[0])
       throw Error(

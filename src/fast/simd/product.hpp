@@ -12,30 +12,6 @@ ATTN_INLINE V zip(V a, V b, std::index_sequence<lane...>) {
   return __builtin_shufflevector(a.data, b.data, (half * V::size / 2 + lane / 2 + lane % 2 * V::size)...);
 }
 
-/// The rows of a square: as many registers as each has lanes.
-template <class T, class Arch>
-using Registers = Vector<T, Arch>[lanes<T, Arch>];
-
-/// Transposes a square. Interleaving the rows of the lower half with
-/// those of the upper half rotates the bits of (row, lane) by one: after log₂(lanes) steps the row and the
-/// lane are exchanged.
-template <class T, class Arch>
-ATTN_INLINE void transpose(Registers<T, Arch>& rows) {
-  constexpr std::size_t size = lanes<T, Arch>;
-  constexpr auto sequence = std::make_index_sequence<size>();
-#pragma GCC unroll 8
-  for (std::size_t step = 1; step < size; step *= 2) {
-    Vector<T, Arch> zipped[size];
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < size / 2; ++i) {
-      zipped[2 * i] = zip<0>(rows[i], rows[i + size / 2], sequence);
-      zipped[2 * i + 1] = zip<1>(rows[i], rows[i + size / 2], sequence);
-    }
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < size; ++i) rows[i] = zipped[i];
-  }
-}
-
 /// A part of a row-major matrix.
 template <class T>
 struct Rows {
@@ -83,8 +59,21 @@ struct Square {
     for (std::size_t r = 0; r < size; ++r) rows[r] = rows[r] * factor;
   }
 
+  /// Interleaving the rows of the lower half with those of the upper half rotates the bits of (row, lane) by
+  /// one: after log₂(lanes) steps the row and the lane are exchanged.
   ATTN_INLINE void transpose() {
-    simd::transpose(rows);
+    constexpr auto sequence = std::make_index_sequence<size>();
+#pragma GCC unroll 8
+    for (std::size_t step = 1; step < size; step *= 2) {
+      Vector<T, Arch> zipped[size];
+#pragma GCC unroll 16
+      for (std::size_t i = 0; i < size / 2; ++i) {
+        zipped[2 * i] = zip<0>(rows[i], rows[i + size / 2], sequence);
+        zipped[2 * i + 1] = zip<1>(rows[i], rows[i + size / 2], sequence);
+      }
+#pragma GCC unroll 16
+      for (std::size_t i = 0; i < size; ++i) rows[i] = zipped[i];
+    }
   }
 
   Vector<T, Arch> rows[size];

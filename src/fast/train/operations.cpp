@@ -129,8 +129,12 @@ struct PartOfBlock {
 
 template <class T>
 Variable<T> Tape<T>::transpose(const Variable<T>& W) {
+  constexpr std::size_t tile = 16;
   const Variable<T> result = constant(W.columns, W.rows);
-  fast::transpose(W.values(), result.value);
+  for (std::size_t first = 0; first < W.rows; first += tile)
+    for (std::size_t j = 0; j < W.columns; ++j)
+      for (std::size_t i = first; i < std::min(first + tile, W.rows); ++i)
+        result.value[j * W.rows + i] = W.value[i * W.columns + j];
   return result;
 }
 

@@ -34,15 +34,9 @@ class MatrixProduct {
   static constexpr std::size_t size = lanes<T, Arch>;
   static constexpr std::size_t depth = 128;  ///< rows of b at once: a panel of them fits the first cache
 
-  /// Rows of b, as far as a block of columns reaches.
-  struct Panel {
-    const T* data;
-    std::size_t stride;
-  };
-
   template <std::size_t Vectors>
   void add_columns(std::size_t column, std::size_t first, std::size_t count) {
-    const Panel panel = panel_of<Vectors * size>(column, first, count);
+    const auto panel = panel_of<Vectors * size>(column, first, count);
     const std::size_t row_step = a_.is_transposed ? 1 : a_.row_length();
     const std::size_t column_step = a_.is_transposed ? a_.row_length() : 1;
     in_blocks<Block<Arch>::rows>(0, a_.rows, [&](std::size_t row, auto rows) {
@@ -53,8 +47,9 @@ class MatrixProduct {
     });
   }
 
+  /// Rows of b, as far as a block of columns reaches.
   template <std::size_t Width>
-  Panel panel_of(std::size_t column, std::size_t first, std::size_t count) {
+  train::StridedRows<const T> panel_of(std::size_t column, std::size_t first, std::size_t count) {
     const std::size_t columns = std::min(Width, b_.columns - column), stride = b_.row_length();
     if (b_.is_transposed)
       copy_transposed<T, Arch>({b_.data + column * stride + first, stride, columns, count}, T{1}, copy_,

@@ -151,8 +151,8 @@ StepReport Trainer::step() {
   for (std::size_t thread = 1; thread < threads; ++thread)
     loops<float>().add_scaled(state_.values.size(), 1.0F, gradients_[thread].data(),
                               gradients_.front().data());
-  const double norm = state_.adam.step(settings_, state_.values.data(), gradients_.front().data());
-  return {steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), norm, predictions};
+  state_.adam.step(settings_, state_.values.data(), gradients_.front().data());
+  return {steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), predictions};
 }
 
 void Trainer::restore(State state) {

@@ -92,7 +92,6 @@ class Batches {
 struct StepReport {
   std::size_t step;
   double loss;  ///< mean of the batch's predictions, before the step
-  double gradient_norm;
   std::size_t predictions;
 };
 

@@ -7,8 +7,6 @@ namespace attn::train {
 
 namespace {
 
-constexpr const char* names_of_attention[] = {"bahdanau", "bahdanau-input", "luong-general", "none"};
-
 bool reads_context(const EncoderDecoderSizes& sizes) {
   return sizes.attention == DecoderAttention::bahdanau || sizes.attention == DecoderAttention::bahdanau_input;
 }
@@ -297,7 +295,8 @@ auto with_encoded(Tape<T>& tape, const Weights<T>& weights, const TranslatorSize
 }  // namespace
 
 std::string name_of(DecoderAttention attention) {
-  return names_of_attention[static_cast<std::size_t>(attention)];
+  constexpr const char* names[] = {"bahdanau", "bahdanau-input", "luong-general", "none"};
+  return names[static_cast<std::size_t>(attention)];
 }
 
 WeightTable weights_of(const TranslatorSizes& sizes) {

@@ -144,24 +144,22 @@ TEMPLATE_TEST_CASE("training loops: dot products and sums of every size", "", fl
 
 TEMPLATE_TEST_CASE("training loops: matrix products in all forms", "", float, double) {
   struct Sizes {
-    std::size_t rows, inner, columns, gap;
+    std::size_t rows, inner, columns;
   };
   for_each_isa([] {
-    for (const auto [rows, inner, columns, gap] : {Sizes{1, 1, 1, 0},
-                                                   {3, 4, 5, 0},
-                                                   {3, 4, 5, 2},
-                                                   {64, 48, 192, 0},
-                                                   {7, 129, 65, 0},
-                                                   {13, 300, 131, 3},
-                                                   {33, 31, 17, 1},
-                                                   {0, 4, 5, 0},
-                                                   {4, 0, 5, 0},
-                                                   {4, 5, 0, 0}}) {
-      const auto a = integers<TestType>((rows + gap) * (inner + gap), 3);
-      const auto b = integers<TestType>((inner + gap) * (columns + gap), 4);
-      const auto matrix = [gap = gap](const auto& numbers, std::size_t n, std::size_t m) {
-        return attn::fast::Matrix<TestType>{
-            .data = numbers.data(), .rows = n, .columns = m, .stride = gap == 0 ? 0 : m + gap};
+    for (const auto [rows, inner, columns] : {Sizes{1, 1, 1},
+                                              {3, 4, 5},
+                                              {64, 48, 192},
+                                              {7, 129, 65},
+                                              {13, 300, 131},
+                                              {33, 31, 17},
+                                              {0, 4, 5},
+                                              {4, 0, 5},
+                                              {4, 5, 0}}) {
+      const auto a = integers<TestType>(rows * inner, 3);
+      const auto b = integers<TestType>(inner * columns, 4);
+      const auto matrix = [](const auto& numbers, std::size_t n, std::size_t m) {
+        return attn::fast::Matrix<TestType>{.data = numbers.data(), .rows = n, .columns = m};
       };
       const auto left = matrix(a, rows, inner), left_turned = transposed(matrix(a, inner, rows));
       const auto right = matrix(b, inner, columns), right_turned = transposed(matrix(b, columns, inner));

@@ -170,7 +170,6 @@ TEST_CASE("training: it learns, and what is reported is the loss of the batch be
   const auto report = trainer.step();
   CHECK(report.step == 1);
   CHECK(report.loss == Approx(first).epsilon(0.4));
-  CHECK(report.gradient_norm > 0);
   CHECK(report.predictions >= 40);
   while (!trainer.is_done()) trainer.step();
   CHECK(mean_loss(examples, trainer.weights()) < 0.1 * first);
