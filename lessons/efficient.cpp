@@ -59,10 +59,6 @@ Full full_of(const DocumentRun& run) {
   return full;
 }
 
-Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
-  return run.copy_of<double, 2>(variant + "/output");
-}
-
 /// Q cut into heads, and the keys and values that groups share, [1×head×n×d].
 struct Grouped {
   Tensor<4> Q, K, V;
@@ -104,7 +100,7 @@ Tensor<2> summed_first(const DocumentRun& run, const Full& full, const std::stri
 /// `do equals-kernel local`: the fastest kernel that fits gives the variant's output, too.
 void claim_equals_kernel_of_variant(const DocumentRun& run, const Full& full, const ToClaim& claim) {
   auto& trace = full.bench.trace;
-  const auto output = output_of(run, claim.of);
+  const auto output = run.copy_of<double, 2>(claim.of + "/output");
   const auto compare = [&](const auto& fast, const attn::Limit& limit, const auto& difference) {
     claim_equals_kernel(trace,
                         {.id = claim.id,

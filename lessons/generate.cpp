@@ -264,14 +264,6 @@ double other_form(const std::vector<std::string>& vocabulary, std::size_t word) 
   return -1.0;
 }
 
-/// Of each word of the prompt 1 where it is no noun, verb, adjective or adverb.
-formula::View function_words(const WrittenText& text) {
-  std::vector<double> is_function;
-  for (const auto& word : text.typed)
-    is_function.push_back(lexicon().guessed_readings(word).front().is_function());
-  return owned_view(is_function);
-}
-
 void add_functions(Functions& functions, const std::shared_ptr<const WrittenText>& text) {
   auto& tensors = functions.tensors;
   tensors["word_vectors"] = [=](DocumentRun& run) { return owned_view(vectors_of(run.bench(), *text)); };
@@ -279,7 +271,12 @@ void add_functions(Functions& functions, const std::shared_ptr<const WrittenText
   tensors["prompt"] = [=](DocumentRun&) { return owned_view(text->prompt); };
   tensors["chosen"] = [=](DocumentRun&) { return owned_view(text->written); };
   tensors["chosen_logits"] = [=](DocumentRun&) { return owned_view(numbers_in_rows(text->logits)); };
-  tensors["function_words"] = [=](DocumentRun&) { return function_words(*text); };
+  tensors["function_words"] = [=](DocumentRun&) {  // all but nouns, verbs, adjectives and adverbs
+    std::vector<double> is_function;
+    for (const auto& word : text->typed)
+      is_function.push_back(lexicon().guessed_readings(word).front().is_function());
+    return owned_view(is_function);
+  };
   tensors["sharings"] = [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); };
   functions.texts["text"] = [=](const DocumentRun&) {
     const auto comment = fmt::format("  # places of: {}", fmt::join(text->typed, " "));

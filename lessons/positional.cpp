@@ -43,12 +43,6 @@ std::string reverse_alphabet(const attn::Model& model, std::size_t count) {
   return fmt::format("{}", fmt::join(letters, " "));
 }
 
-/// Whether the shipped models with learned positions and without any are there.
-bool has_trained_positions() {
-  return attn::missing_model_file("reverse").empty() &&
-         attn::missing_model_file("reverse-no-positions").empty();
-}
-
 /// What two trained models make of letters that they have to say backwards: one with a learned table of
 /// positions, one with none (attnlab train reverse).
 std::string letters_backwards(const DocumentRun&) {
@@ -192,7 +186,8 @@ void prepare_positional(DocumentRun& run, Functions& functions) {
                         }}};
   add_positional_mistakes(functions);
   run.set("most_words", static_cast<double>(most_words(run.bench().plan.sentence)));
-  run.set("has_models", has_trained_positions());
+  run.set("has_models", attn::missing_model_file("reverse").empty() &&
+                            attn::missing_model_file("reverse-no-positions").empty());
 }
 
 }  // namespace

@@ -327,23 +327,18 @@ Decoded decode(const DocumentRun& run, Tensor<3> X_target) {
   return decoded;
 }
 
-/// How many words more than the source has a decoder may write.
-std::size_t words_beyond_the_source(const Workbench& bench) {
-  return bench.options.model ? 5 : 1;
-}
-
 /// Greedy decoding: at every step the likeliest word (the first of equals) is written, and read at the next,
 /// to </s> or until so many words more than the source has are written. The weights are tensors of the run.
 void write_greedily(DocumentRun& run, Texts& texts) {
   const auto& bench = run.bench();
   const auto& sources = bench.plan.source;
   const auto& vocabulary = texts.vocabulary;
-  const auto end = vocabulary.size() - 1;
+  const std::size_t end = vocabulary.size() - 1, words_beyond_the_source = bench.options.model ? 5 : 1;
   const auto vectors = vectors_to_read(run, vocabulary);
   texts.writes.tokens.resize(sources.size());
   std::vector<std::vector<std::size_t>> read(sources.size(), {end}), written(sources.size());
   const auto is_finished = [&](std::size_t b) {
-    return written[b].size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
+    return written[b].size() >= sources.tokens[b].size() + words_beyond_the_source ||
            (!written[b].empty() && written[b].back() == end);
   };
   for (bool is_writing = true; is_writing;) {
@@ -368,13 +363,6 @@ void write_greedily(DocumentRun& run, Texts& texts) {
   texts.words_read = numbers_in_rows(read, -1.0);
 }
 
-/// Of a model that writes by itself, the last of them that of <s>.
-formula::View word_vectors(DocumentRun& run, std::vector<std::string> words) {
-  words.back() = attn::start_token;
-  run.bench().trace.label("word", {{words}});
-  return owned_view(Tensor<2>(xt::zeros<double>({words.size(), run.bench().d_model()})));
-}
-
 /// The words read as an array of NumPy.
 std::string words_read_code(const Tensor<2>& read) {
   std::vector<std::string> rows;
@@ -393,7 +381,12 @@ void add_writing(Functions& functions, const std::shared_ptr<Texts>& texts) {
   functions.tensors["vectors_read"] = [=](DocumentRun& run) {
     return owned_view(vectors_at(vectors_to_read(run, texts->vocabulary), texts->words_read));
   };
-  functions.tensors["word_vectors"] = [=](DocumentRun& run) { return word_vectors(run, texts->vocabulary); };
+  functions.tensors["word_vectors"] = [=](DocumentRun& run) {  // the last is read for <s>
+    auto words = texts->vocabulary;
+    words.back() = attn::start_token;
+    run.bench().trace.label("word", {{words}});
+    return owned_view(Tensor<2>({words.size(), run.bench().d_model()}, 0.0));
+  };
   functions.texts["words_read"] = [=](const DocumentRun&) { return words_read_code(texts->words_read); };
   functions.texts["vectors"] = [=](const DocumentRun& run) {
     return fmt::format("[{}]", fmt::join(vectors_to_read(run, texts->vocabulary), ", "));

@@ -17,10 +17,6 @@ bool draws_by_name(const Options& options) {
 
 namespace {
 
-bool draws_as_torch(const Options& options) {
-  return options.rng == "torch";
-}
-
 /// "Q 3 sample 1": what a slice is called.
 std::string slice_name(const std::string& name, const Slices& slices, std::size_t sample, std::size_t entry) {
   auto full = name;
@@ -42,7 +38,7 @@ Draws::Draws(const Options& options) : options_(options) {
 }
 
 std::unique_ptr<attn::Random> Draws::new_stream(std::optional<std::string_view> name) const {
-  if (draws_as_torch(options_)) return std::make_unique<attn::TorchRandom>(options_.seed);
+  if (options_.rng == "torch") return std::make_unique<attn::TorchRandom>(options_.seed);
   if (options_.rng == "pcg64") return seeded<attn::Generator>(options_.seed, name);
   return seeded<attn::RandomState>(options_.seed, name);
 }
