@@ -21,18 +21,15 @@ constexpr std::array words_of_marks = {
     "linear",     "whole numbers", "for all samples", "given",  "no plot", "no code", "picture"};
 
 std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    lines.emplace_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().pop_back();
-    begin = end + 1;
-  }
+  auto lines = attn::split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (auto& line : lines)
+    if (line.ends_with('\r')) line.pop_back();
   return lines;
 }
 
 bool is_blank(std::string_view line) {
-  return without_blanks(line).empty();
+  return attn::trimmed(line).empty();
 }
 
 constexpr std::string_view fence_mark = "```";
@@ -49,7 +46,7 @@ bool ends_sentence(std::string_view line) {
 
 /// A line in braces that is a block of its own: its first word, else nothing.
 std::string_view directive_of(std::string_view line) {
-  line = without_blanks(line);
+  line = attn::trimmed(line);
   if (!line.starts_with('{')) return {};
   const auto word = line.substr(1, line.find_first_of(" }") - 1);
   constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow", "label"};
@@ -58,13 +55,6 @@ std::string_view directive_of(std::string_view line) {
   const bool opens_text = word == "if" || word == "else" || word == "end";
   const bool is_whole = opens_text ? end + 1 == line.size() : word != "at" || end != line.npos;
   return is_whole ? word : std::string_view();
-}
-
-/// What stands in the braces of a directive, after its word.
-std::string_view rest_of(std::string_view line, std::string_view word) {
-  line = without_blanks(line);
-  const auto begin = word.size() + 1;
-  return without_blanks(line.substr(begin, formula::closing_brace(line, 0) - begin));
 }
 
 /// Where the brace opens that closes at the end of the text; npos where none does.
@@ -98,8 +88,8 @@ class DocumentReader {
 
   std::vector<std::pair<std::string, Source>> front_matter() {
     std::vector<std::pair<std::string, Source>> entries;
-    if (lines_.empty() || without_blanks(lines_[0]) != "---") return entries;
-    for (at_ = 1; at_ < lines_.size() && without_blanks(lines_[at_]) != "---"; ++at_) {
+    if (lines_.empty() || attn::trimmed(lines_[0]) != "---") return entries;
+    for (at_ = 1; at_ < lines_.size() && attn::trimmed(lines_[at_]) != "---"; ++at_) {
       const auto line = lines_[at_];
       if (is_blank(line)) continue;
       const bool goes_on = line.starts_with(' ') && !entries.empty();
@@ -110,7 +100,7 @@ class DocumentReader {
       const auto colon = line.find(':');
       if (colon == std::string_view::npos)
         throw Error(place(), fmt::format("\"{}\" is no line \"key: value\"", line));
-      entries.emplace_back(without_blanks(line.substr(0, colon)), source().part(colon + 1).without_blanks());
+      entries.emplace_back(attn::trimmed(line.substr(0, colon)), source().part(colon + 1).without_blanks());
     }
     if (at_ == lines_.size()) throw Error(place(), "the front matter does not end; valid: a line ---");
     ++at_;
@@ -145,7 +135,7 @@ class DocumentReader {
       if (!in_comment && line.starts_with(fence_mark) && !is_fence_of_one_line(line)) in_fence = !in_fence;
       if (!in_comment && !in_fence && line.starts_with("<!--")) in_comment = true, begin = place();
       if (!in_comment) continue;
-      in_comment = !without_blanks(line).ends_with("-->");
+      in_comment = !attn::trimmed(line).ends_with("-->");
       line = {};
     }
     if (in_comment) throw Error(begin, "<!-- without the --> that ends it");
@@ -362,7 +352,7 @@ class DocumentReader {
     const auto equals = line.find(" = "), colon = line.find(": ");
     block.is_input = equals == std::string_view::npos || colon < equals;
     if (block.is_input && colon != std::string_view::npos) {
-      block.draw = without_blanks(line.substr(colon + 2));
+      block.draw = attn::trimmed(line.substr(colon + 2));
       line = line.substr(0, colon);
     }
     try {
@@ -431,7 +421,7 @@ class DocumentReader {
                                          : Block::Kind::call,
                 .place = place()};
     const auto text = in_braces(block.marks);
-    const auto rest = without_blanks(std::string_view(text.text()).substr(word.size()));
+    const auto rest = attn::trimmed(std::string_view(text.text()).substr(word.size()));
     ++at_;
     if (block.kind == Block::Kind::flow) return block.call = {"flow", cut_at_commas(rest)}, block;
     const auto space = std::min(rest.find_first_of(" ,"), rest.size());
@@ -472,7 +462,9 @@ class DocumentReader {
 
   Block remark() {
     Block block{.kind = Block::Kind::remark, .place = place()};
-    const auto parts = cut_at_commas(rest_of(lines_[at_], "at"));
+    const auto line = source().without_blanks();
+    const auto end = formula::closing_brace(line.text(), 0), begin = std::string_view("{at").size();
+    const auto parts = cut_at_commas(line.part(begin, end).text());
     if (parts.empty()) throw Error(block.place, "{at …} without the id of a step");
     block.call.name = "at";
     std::size_t marks = 0;
@@ -487,8 +479,7 @@ class DocumentReader {
       else
         block.call.arguments.push_back(part);
     }
-    const auto line = source().without_blanks();
-    auto text = line.part(formula::closing_brace(line.text(), 0) + 1).without_blanks();
+    auto text = line.part(end + 1).without_blanks();
     if (text.text().empty()) {
       ++at_;
       const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
@@ -499,27 +490,20 @@ class DocumentReader {
     return block;
   }
 
-  /// What a part of the line says.
-  formula::Expr condition_in(std::string_view part) const {
-    const auto begin = static_cast<std::size_t>(part.data() - lines_[at_].data());
-    return read_formula(source().part(begin, begin + part.size()));
-  }
-
   Block choice() {
     if (++levels_ > most_levels)
       throw Error(place(), fmt::format("more than {} choices in one another", most_levels));
     Block block{.kind = Block::Kind::choice, .place = place()};
     block.choice.emplace();
-    std::optional<formula::Expr> condition = condition_in(rest_of(lines_[at_], "if"));
-    while (true) {
+    const std::string word = "if ";
+    while (directive_of(lines_[at_]) != "end") {
+      const auto head = in_braces(block.marks);  // "if a", "else if b" or "else"
+      std::optional<formula::Expr> condition;
+      if (const auto begin = head.text().find(word); begin != head.text().npos)
+        condition = read_formula(head.part(begin + word.size()));
       ++at_;
       block.choice->branches.push_back({condition, blocks()});
       if (at_ == lines_.size()) throw Error(block.place, "{if …} without its {end}");
-      const auto word = directive_of(lines_[at_]);
-      if (word == "end") break;
-      const auto rest = rest_of(lines_[at_], word);
-      condition.reset();
-      if (rest.starts_with("if ")) condition = condition_in(rest.substr(3));
     }
     ++at_;
     --levels_;
