@@ -72,7 +72,8 @@ std::string with_values(std::string line, const std::vector<std::string>& names,
                         const std::vector<std::string>& values) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto name = fmt::format("{{{}}}", names[i]);
-    for (auto at = line.find(name); at != line.npos; at = line.find(name, at + values[i].size()))
+    for (auto at = line.find(name); at != line.npos && line.size() <= most_bytes;
+         at = line.find(name, at + values[i].size()))
       line.replace(at, name.size(), values[i]);
   }
   return line;
@@ -164,20 +165,20 @@ class DocumentReader {
     const auto first = place();
     Marks none;
     const auto head = in_braces(none).text();
-    const auto values_begin = head.find(of);
-    if (values_begin == head.npos)
+    const auto values = head.find(of, word.size());
+    const auto names = cut_at_commas(head.substr(word.size(), values - word.size()));
+    if (values == head.npos || names.empty())
       throw Error(first, "a repetition without its values; valid: {for NAME of VALUE | VALUE}");
-    const auto names = cut_at_commas(head.substr(word.size(), values_begin - word.size()));
     std::vector<std::string> lines;
     std::vector<std::size_t> numbers;
-    for (const auto row : attn::pieces_of(std::string_view(head).substr(values_begin + of.size()), "|")) {
-      auto values = cut_at_commas(row);
-      if (values.size() < names.size())
+    for (const auto row : attn::pieces_of(std::string_view(head).substr(values + of.size()), "|")) {
+      auto in_row = cut_at_commas(row);
+      if (in_row.size() < names.size())
         throw Error(first, fmt::format("\"{}\" has no value for each of {}", row, fmt::join(names, ", ")));
-      const auto last = values.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
-      *last = fmt::format("{}", fmt::join(last, values.end(), ", "));
+      const auto last = in_row.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
+      *last = fmt::format("{}", fmt::join(last, in_row.end(), ", "));
       for (auto line = at_ + 1; line < end; ++line) {
-        lines.push_back(with_values(lines_[line], names, values));
+        lines.push_back(with_values(lines_[line], names, in_row));
         numbers.push_back(numbers_[line]);
         if ((bytes += lines.back().size()) > most_bytes)
           throw Error(first, fmt::format("lines that make more than {} bytes", most_bytes));
@@ -495,12 +496,12 @@ class DocumentReader {
       throw Error(place(), fmt::format("more than {} choices in one another", most_levels));
     Block block{.kind = Block::Kind::choice, .place = place()};
     block.choice.emplace();
-    const std::string word = "if ";
+    const std::string word = "if";
     while (directive_of(lines_[at_]) != "end") {
-      const auto head = in_braces(block.marks);  // "if a", "else if b" or "else"
+      const auto head = in_braces(block.marks).without_blanks();  // "if a", "else if b" or "else"
       std::optional<formula::Expr> condition;
-      if (const auto begin = head.text().find(word); begin != head.text().npos)
-        condition = read_formula(head.part(begin + word.size()));
+      if (head.text() != "else")
+        condition = read_formula(head.part(head.text().find(word) + word.size()).without_blanks());
       ++at_;
       block.choice->branches.push_back({condition, blocks()});
       if (at_ == lines_.size()) throw Error(block.place, "{if …} without its {end}");
