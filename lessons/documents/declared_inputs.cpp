@@ -69,7 +69,7 @@ void tell_settled_mask(Telling& run, attn::About about, const formula::View& vie
   auto mask =
       Mask<3>::from_shape({has_batch ? view.shape[0] : 1, view.shape.end()[-2], view.shape.end()[-1]});
   std::copy_n(static_cast<const bool*>(view.data), mask.size(), mask.begin());
-  about.axes = {name_on_page(view.axes.end()[-2]), name_on_page(view.axes.end()[-1])};
+  about.axes = shown_axes(view.axes);
   run.bench().trace.settled_input(about, mask);
   run.sheet().set(about.id, view);
 }
@@ -213,8 +213,7 @@ void tell_declared(Telling& run, const document::Block& block, const attn::About
 }
 
 void tell_made_input(Telling& run, attn::About about, const formula::View& numbers) {
-  for (const auto& axis : numbers.axes)
-    if (axis != Meanings::batch) about.axes.push_back(name_on_page(axis));
+  about.axes = shown_axes(numbers.axes);
   const auto rank = numbers.axes.size();
   if (rank < 1 || rank > 4)
     throw formula::Error(

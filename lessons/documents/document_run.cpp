@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "document/prose.hpp"
@@ -162,7 +163,7 @@ void tell_claim(Telling& run, const document::Block& item, const Scope& scope) {
   if (run.bench().options.define.empty()) {
     const auto name = item.code.text().substr(action.size());
     const auto blank = std::min(name.find(' '), name.size());
-    const auto of = std::string(document::without_blanks(name.substr(blank)));
+    const auto of = std::string(attn::trimmed(name.substr(blank)));
     return named(run.functions.claims, name.substr(0, blank), item.place)(run.document_run, {id, words, of});
   }
   run.bench().trace.note(

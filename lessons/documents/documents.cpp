@@ -14,6 +14,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "document/prose.hpp"
 #include "formula/functions.hpp"
@@ -274,10 +275,9 @@ std::optional<Repetition> repetition_of(const document::Block& use) {
       throw document::Error(
           use.place, fmt::format("\"{}\" does not say how often; valid: for hop from 0 to 3", argument));
     const auto begin = from + from_word.size();
-    return Repetition{
-        std::string(document::without_blanks(argument.substr(counter.size(), from - counter.size()))),
-        document::read_formula(use.place, argument.substr(begin, to - begin)),
-        document::read_formula(use.place, argument.substr(to + to_word.size()))};
+    return Repetition{std::string(attn::trimmed(argument.substr(counter.size(), from - counter.size()))),
+                      document::read_formula(use.place, argument.substr(begin, to - begin)),
+                      document::read_formula(use.place, argument.substr(to + to_word.size()))};
   }
   return std::nullopt;
 }
@@ -390,10 +390,7 @@ std::string text_of_document(const std::string& name) {
 }
 
 const document::Document& document_named(const std::string& name) {
-  static std::map<std::string, const document::Document*> known;
-  auto& document = known[name];
-  if (document == nullptr) document = &document_at(path_of(name));
-  return *document;
+  return document_at(path_of(name));
 }
 
 std::vector<std::filesystem::path> documents_in(const std::string& folder) {

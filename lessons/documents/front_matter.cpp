@@ -36,12 +36,9 @@ Number number_of(const std::string& text) {
 
 /// The parts between commas.
 std::vector<std::string_view> cut(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const auto comma = std::min(text.find(','), text.size());
-    parts.push_back(document::without_blanks(text.substr(0, comma)));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
+  auto parts = attn::pieces_of(text, ",");
+  for (auto& part : parts) part = attn::trimmed(part);
+  std::erase(parts, "");
   return parts;
 }
 

@@ -31,6 +31,11 @@ formula::View number_alone(double number) {
   return owned_view(formula::Numbers(formula::Numbers::shape_type{}, number));
 }
 
+attn::AnyTensor tensor_of(const formula::View& view) {
+  return attn::AnyTensor(
+      attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
+}
+
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 /// Adds what a mask is made of, the rule on positions and the padding of the keys: `hides_future`,
@@ -155,9 +160,7 @@ class StepMistakes {
       return attn::AnyTensor(
           attn::TensorView{attn::Dtype::float64, {row.shape().begin(), row.shape().end()}, row.data()});
     }
-    const auto view = sheet().value(formula(mistake));
-    return attn::AnyTensor(
-        attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
+    return tensor_of(sheet().value(formula(mistake)));
   } catch (const formula::Error&) {  // of an index that does not fit these dimensions
     return std::nullopt;
   }
@@ -408,11 +411,6 @@ class StepMistakes {
   std::map<std::string, formula::Expr> read_;  ///< what operands stand for
   std::optional<formula::Sheet> copy_;
 };
-
-attn::AnyTensor tensor_of(const formula::View& view) {
-  return attn::AnyTensor(
-      attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
-}
 
 /// But for rounding.
 bool is_as_good(const attn::AnyTensor& result, const attn::AnyTensor& right) {

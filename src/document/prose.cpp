@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "attn/text/trim.hpp"
 #include "formula/parse.hpp"
 
 namespace document {
@@ -83,7 +84,7 @@ class ProseReader {
     const auto end = formula::closing_brace(text_, begin - 1);
     if (end == std::string_view::npos) throw Error(here(begin - 1), "a { without its }");
     at_ = end + 1;
-    return without_blanks(text_.substr(begin, end - begin));
+    return attn::trimmed(text_.substr(begin, end - begin));
   }
 
   Piece piece(std::size_t begin, std::string_view inside) {
@@ -97,7 +98,7 @@ class ProseReader {
         piece.format = format_in(rest.substr(colon + 1));
         rest = rest.substr(0, colon);
       }
-      piece.call = call(name, without_blanks(rest));
+      piece.call = call(name, attn::trimmed(rest));
     } else {
       const auto colon = inside.rfind(':');
       if (colon != std::string_view::npos) piece.format = format_in(inside.substr(colon + 1));
@@ -122,7 +123,7 @@ class ProseReader {
       const auto end = closing_parenthesis(rest);
       const bool is_all = end + 1 == rest.size();
       call.arguments = cut_at_commas(rest.substr(1, end - 1));
-      if (!is_all) call.arguments.emplace_back(without_blanks(rest.substr(std::min(end + 1, rest.size()))));
+      if (!is_all) call.arguments.emplace_back(attn::trimmed(rest.substr(std::min(end + 1, rest.size()))));
     } else if (!rest.empty()) {
       call.arguments = cut_at_commas(rest);
     }
@@ -195,7 +196,7 @@ std::vector<std::string> cut_at_commas(std::string_view text) {
     if (c == '(' || c == '[') ++depth;
     if (c == ')' || c == ']') --depth;
     if (c != ',' || (depth > 0 && i < text.size())) continue;
-    if (const auto part = without_blanks(text.substr(begin, i - begin)); !part.empty())
+    if (const auto part = attn::trimmed(text.substr(begin, i - begin)); !part.empty())
       parts.emplace_back(part);
     begin = i + 1;
   }
@@ -228,7 +229,7 @@ Row read_row(const Source& line) {
   if (!text.starts_with('|'))
     throw Error(line.place_of(0), "a line of a table without a |; valid: | a | b |");
   Row row;
-  for (std::size_t begin = 1; !without_blanks(text.substr(begin)).empty();) {
+  for (std::size_t begin = 1; !attn::trimmed(text.substr(begin)).empty();) {
     const auto end = begin + end_of_cell(text.substr(begin));
     auto cell = line.part(begin, end).without_blanks();
     const bool is_first = row.cells.empty();

@@ -21,18 +21,15 @@ constexpr std::array words_of_marks = {
     "linear",     "whole numbers", "for all samples", "given",  "no plot", "no code", "picture"};
 
 std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find('\n', begin), text.size());
-    lines.emplace_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().pop_back();
-    begin = end + 1;
-  }
+  auto lines = attn::split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (auto& line : lines)
+    if (line.ends_with('\r')) line.pop_back();
   return lines;
 }
 
 bool is_blank(std::string_view line) {
-  return without_blanks(line).empty();
+  return attn::trimmed(line).empty();
 }
 
 constexpr std::string_view fence_mark = "```";
@@ -49,7 +46,7 @@ bool ends_sentence(std::string_view line) {
 
 /// A line in braces that is a block of its own: its first word, else nothing.
 std::string_view directive_of(std::string_view line) {
-  line = without_blanks(line);
+  line = attn::trimmed(line);
   if (!line.starts_with('{')) return {};
   const auto word = line.substr(1, line.find_first_of(" }") - 1);
   constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow", "label"};
@@ -58,13 +55,6 @@ std::string_view directive_of(std::string_view line) {
   const bool opens_text = word == "if" || word == "else" || word == "end";
   const bool is_whole = opens_text ? end + 1 == line.size() : word != "at" || end != line.npos;
   return is_whole ? word : std::string_view();
-}
-
-/// What stands in the braces of a directive, after its word.
-std::string_view rest_of(std::string_view line, std::string_view word) {
-  line = without_blanks(line);
-  const auto begin = word.size() + 1;
-  return without_blanks(line.substr(begin, formula::closing_brace(line, 0) - begin));
 }
 
 /// Where the brace opens that closes at the end of the text; npos where none does.
@@ -82,7 +72,8 @@ std::string with_values(std::string line, const std::vector<std::string>& names,
                         const std::vector<std::string>& values) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto name = fmt::format("{{{}}}", names[i]);
-    for (auto at = line.find(name); at != line.npos; at = line.find(name, at + values[i].size()))
+    for (auto at = line.find(name); at != line.npos && line.size() <= most_bytes;
+         at = line.find(name, at + values[i].size()))
       line.replace(at, name.size(), values[i]);
   }
   return line;
@@ -98,8 +89,8 @@ class DocumentReader {
 
   std::vector<std::pair<std::string, Source>> front_matter() {
     std::vector<std::pair<std::string, Source>> entries;
-    if (lines_.empty() || without_blanks(lines_[0]) != "---") return entries;
-    for (at_ = 1; at_ < lines_.size() && without_blanks(lines_[at_]) != "---"; ++at_) {
+    if (lines_.empty() || attn::trimmed(lines_[0]) != "---") return entries;
+    for (at_ = 1; at_ < lines_.size() && attn::trimmed(lines_[at_]) != "---"; ++at_) {
       const auto line = lines_[at_];
       if (is_blank(line)) continue;
       const bool goes_on = line.starts_with(' ') && !entries.empty();
@@ -110,7 +101,7 @@ class DocumentReader {
       const auto colon = line.find(':');
       if (colon == std::string_view::npos)
         throw Error(place(), fmt::format("\"{}\" is no line \"key: value\"", line));
-      entries.emplace_back(without_blanks(line.substr(0, colon)), source().part(colon + 1).without_blanks());
+      entries.emplace_back(attn::trimmed(line.substr(0, colon)), source().part(colon + 1).without_blanks());
     }
     if (at_ == lines_.size()) throw Error(place(), "the front matter does not end; valid: a line ---");
     ++at_;
@@ -145,7 +136,7 @@ class DocumentReader {
       if (!in_comment && line.starts_with(fence_mark) && !is_fence_of_one_line(line)) in_fence = !in_fence;
       if (!in_comment && !in_fence && line.starts_with("<!--")) in_comment = true, begin = place();
       if (!in_comment) continue;
-      in_comment = !without_blanks(line).ends_with("-->");
+      in_comment = !attn::trimmed(line).ends_with("-->");
       line = {};
     }
     if (in_comment) throw Error(begin, "<!-- without the --> that ends it");
@@ -174,20 +165,20 @@ class DocumentReader {
     const auto first = place();
     Marks none;
     const auto head = in_braces(none).text();
-    const auto values_begin = head.find(of);
-    if (values_begin == head.npos)
+    const auto values = head.find(of, word.size());
+    const auto names = cut_at_commas(head.substr(word.size(), values - word.size()));
+    if (values == head.npos || names.empty())
       throw Error(first, "a repetition without its values; valid: {for NAME of VALUE | VALUE}");
-    const auto names = cut_at_commas(head.substr(word.size(), values_begin - word.size()));
     std::vector<std::string> lines;
     std::vector<std::size_t> numbers;
-    for (const auto row : attn::pieces_of(std::string_view(head).substr(values_begin + of.size()), "|")) {
-      auto values = cut_at_commas(row);
-      if (values.size() < names.size())
+    for (const auto row : attn::pieces_of(std::string_view(head).substr(values + of.size()), "|")) {
+      auto in_row = cut_at_commas(row);
+      if (in_row.size() < names.size())
         throw Error(first, fmt::format("\"{}\" has no value for each of {}", row, fmt::join(names, ", ")));
-      const auto last = values.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
-      *last = fmt::format("{}", fmt::join(last, values.end(), ", "));
+      const auto last = in_row.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
+      *last = fmt::format("{}", fmt::join(last, in_row.end(), ", "));
       for (auto line = at_ + 1; line < end; ++line) {
-        lines.push_back(with_values(lines_[line], names, values));
+        lines.push_back(with_values(lines_[line], names, in_row));
         numbers.push_back(numbers_[line]);
         if ((bytes += lines.back().size()) > most_bytes)
           throw Error(first, fmt::format("lines that make more than {} bytes", most_bytes));
@@ -362,7 +353,7 @@ class DocumentReader {
     const auto equals = line.find(" = "), colon = line.find(": ");
     block.is_input = equals == std::string_view::npos || colon < equals;
     if (block.is_input && colon != std::string_view::npos) {
-      block.draw = without_blanks(line.substr(colon + 2));
+      block.draw = attn::trimmed(line.substr(colon + 2));
       line = line.substr(0, colon);
     }
     try {
@@ -431,7 +422,7 @@ class DocumentReader {
                                          : Block::Kind::call,
                 .place = place()};
     const auto text = in_braces(block.marks);
-    const auto rest = without_blanks(std::string_view(text.text()).substr(word.size()));
+    const auto rest = attn::trimmed(std::string_view(text.text()).substr(word.size()));
     ++at_;
     if (block.kind == Block::Kind::flow) return block.call = {"flow", cut_at_commas(rest)}, block;
     const auto space = std::min(rest.find_first_of(" ,"), rest.size());
@@ -472,7 +463,9 @@ class DocumentReader {
 
   Block remark() {
     Block block{.kind = Block::Kind::remark, .place = place()};
-    const auto parts = cut_at_commas(rest_of(lines_[at_], "at"));
+    const auto line = source().without_blanks();
+    const auto end = formula::closing_brace(line.text(), 0), begin = std::string_view("{at").size();
+    const auto parts = cut_at_commas(line.part(begin, end).text());
     if (parts.empty()) throw Error(block.place, "{at …} without the id of a step");
     block.call.name = "at";
     std::size_t marks = 0;
@@ -487,8 +480,7 @@ class DocumentReader {
       else
         block.call.arguments.push_back(part);
     }
-    const auto line = source().without_blanks();
-    auto text = line.part(formula::closing_brace(line.text(), 0) + 1).without_blanks();
+    auto text = line.part(end + 1).without_blanks();
     if (text.text().empty()) {
       ++at_;
       const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
@@ -499,27 +491,20 @@ class DocumentReader {
     return block;
   }
 
-  /// What a part of the line says.
-  formula::Expr condition_in(std::string_view part) const {
-    const auto begin = static_cast<std::size_t>(part.data() - lines_[at_].data());
-    return read_formula(source().part(begin, begin + part.size()));
-  }
-
   Block choice() {
     if (++levels_ > most_levels)
       throw Error(place(), fmt::format("more than {} choices in one another", most_levels));
     Block block{.kind = Block::Kind::choice, .place = place()};
     block.choice.emplace();
-    std::optional<formula::Expr> condition = condition_in(rest_of(lines_[at_], "if"));
-    while (true) {
+    const std::string word = "if";
+    while (directive_of(lines_[at_]) != "end") {
+      const auto head = in_braces(block.marks).without_blanks();  // "if a", "else if b" or "else"
+      std::optional<formula::Expr> condition;
+      if (head.text() != "else")
+        condition = read_formula(head.part(head.text().find(word) + word.size()).without_blanks());
       ++at_;
       block.choice->branches.push_back({condition, blocks()});
       if (at_ == lines_.size()) throw Error(block.place, "{if …} without its {end}");
-      const auto word = directive_of(lines_[at_]);
-      if (word == "end") break;
-      const auto rest = rest_of(lines_[at_], word);
-      condition.reset();
-      if (rest.starts_with("if ")) condition = condition_in(rest.substr(3));
     }
     ++at_;
     --levels_;

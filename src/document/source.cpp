@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attn/text/trim.hpp"
 #include "formula/parse.hpp"
 
 namespace document {
@@ -41,16 +42,10 @@ Source Source::part(std::size_t begin, std::size_t end) const {
 }
 
 Source Source::without_blanks() const {
-  const auto inner = document::without_blanks(text_);
+  const auto inner = attn::trimmed(text_);
   if (inner.empty()) return part(text_.size());
   const auto begin = static_cast<std::size_t>(inner.data() - text_.data());
   return part(begin, begin + inner.size());
-}
-
-std::string_view without_blanks(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
 }  // namespace document

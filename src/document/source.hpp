@@ -45,6 +45,4 @@ class Source {
   std::vector<Run> runs_;
 };
 
-std::string_view without_blanks(std::string_view text);
-
 }  // namespace document

@@ -160,6 +160,37 @@ TEST_CASE("A label has the axis and the words for each entry along it") {
   CHECK_THAT(refusal("{label head}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 1: a label"));
 }
 
+TEST_CASE("Lines may be there once for each row of values", "[document]") {
+  const auto page = document::read("page.md",
+                                   "---\n{for kind of dot | general}\n"
+                                   "page if scoring={kind}: page/scores = {kind}/scores\n{end for}\n---\n"
+                                   "{for m, words of Q, what asks | K,\n  what answers, or not}\n"
+                                   "    W_{m}[d_model, d_k]: weight  ## Makes {words}\n{end for}\n"
+                                   "```\n{for a of 1 | 2}\n{for b of x | y}\n| {a} | {b} |\n{end for}\n"
+                                   "{end for}\n```\nText.\n");
+  CHECK(page.front("page if scoring=general") == "page/scores = general/scores");
+  REQUIRE(page.blocks().size() == 6);
+  CHECK(page.blocks()[1].definition->name == "W_Q");
+  CHECK(page.blocks()[2].prose[0].text == "Makes what answers, or not");
+  CHECK(page.blocks()[3].place.line == 8);
+  CHECK(page.blocks()[4].rows.size() == 4);
+  CHECK(page.blocks()[4].rows[1].cells[1].prose[0].text == "y");
+  CHECK(page.blocks()[5].place.line == 17);
+  CHECK(refusal("{for x of a}\nb\n").starts_with("page.md, line 1"));
+  CHECK(refusal("a\n{end for}\n").starts_with("page.md, line 2"));
+  CHECK(refusal("{for of a}\n{end for}\n").find("valid: {for NAME of VALUE | VALUE}") != std::string::npos);
+  CHECK(refusal("{for x, y of a}\n{end for}\n").find("no value for each of x, y") != std::string::npos);
+}
+
+TEST_CASE("A fence and a label may have a condition", "[document]") {
+  const auto page = document::read("page.md",
+                                   "# A\n``` {if trained}\n| a |\n```\n"
+                                   "{label head as no. {head}} {if trained}\n");
+  REQUIRE(page.blocks().size() == 3);
+  CHECK(page.blocks()[1].choice->branches.at(0).content.at(0).rows.size() == 1);
+  CHECK(page.blocks()[2].choice->branches.at(0).content.at(0).call.arguments.at(0) == "head");
+}
+
 TEST_CASE("A paragraph that is on the long page alone may have a condition", "[document]") {
   const auto page =
       document::read("page.md", "{with --all if 1 < size(query)} It is long.\n\n{with --all} So.\n");
