@@ -195,24 +195,30 @@ class Mover {
     sheet.set(id, owned_view(std::move(numbers), axes));
     for (const auto& turn : after.turns) compute(sheet, turn, id, changes);
     std::vector<Try> tries;
-    for (std::size_t move = 0; move < moves; ++move) {
-      tries.push_back({.loss = sheet.tensor(forward_.loss).at({move})});
-      for (const auto& [name, unit] : unit_)
-        if (after.changed.count(name) > 0) note_move(tries.back(), sheet, name, move, unit);
-    }
+    const auto& loss = sheet.tensor(forward_.loss);
+    for (std::size_t move = 0; move < moves; ++move) tries.push_back({.loss = loss.at({move})});
+    for (const auto& [name, unit] : unit_)
+      if (after.changed.count(name) > 0) note_moves(tries, sheet, name, unit);
     return tries;
   }
 
-  void note_move(Try& one, const formula::Sheet& sheet, const std::string& name, std::size_t move,
-                 double unit) const {
+  void note_moves(std::vector<Try>& tries, const formula::Sheet& sheet, const std::string& name,
+                  double unit) const {
     const auto size = size_of(name);
-    const auto *const now = numbers_of(sheet, name) + move * size, *const before =
-                                                                       numbers_of(at_start_, name);
+    const auto *now = numbers_of(sheet, name), *const before = numbers_of(at_start_, name);
     const bool is_curved = contains(forward_.curved, name) || contains(forward_.of_its_size, name);
     const bool has_corner = contains(forward_.with_corner, name);
-    for (std::size_t i = 0; i < size; ++i) {
-      if (is_curved) one.move = attn::maximum({one.move, std::abs(now[i] - before[i]) / unit});
-      if (has_corner && (now[i] > 0.0) != (before[i] > 0.0)) one.turns_a_corner = true;
+    for (auto& one : tries) {
+      double distance = 0.0;
+      bool turns = false;
+      for (std::size_t i = 0; i < size; ++i) {
+        const double step = std::abs(now[i] - before[i]);
+        if (step > distance || std::isnan(step)) distance = step;
+        turns = turns || (now[i] > 0.0) != (before[i] > 0.0);
+      }
+      if (is_curved) one.move = attn::maximum({one.move, distance / unit});
+      one.turns_a_corner = one.turns_a_corner || (has_corner && turns);
+      now += size;
     }
   }
 

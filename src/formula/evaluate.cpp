@@ -415,8 +415,8 @@ class Evaluator {
     const auto right = in_order(spread(y, joined(both, {summed, columns})));
     const auto axes = joined(both, {rows, columns});
     Numbers products(shape_of(axes));
-    const auto m = count(rows), k = count(summed), n = count(columns);
-    for (std::size_t i = 0; i < count(both); ++i)
+    const auto times = count(both), m = count(rows), k = count(summed), n = count(columns);
+    for (std::size_t i = 0; i < times; ++i)
       attn::multiply(static_cast<const double*>(left.data) + i * m * k,
                      static_cast<const double*>(right.data) + i * k * n, products.data() + i * m * n, m, k,
                      n);
@@ -436,7 +436,10 @@ class Evaluator {
                           [&](const auto& one) { return has(one.second.axes, axis); });
     };
     for (const auto& factor : product->parts) {
-      if (factor->op != Op::entry || count(free_axes(factor)) < much_to_copy) continue;
+      const auto is_plain = [](const Expr& index) { return index->op == Op::position; };
+      if (factor->op != Op::entry || std::all_of(factor->parts.begin(), factor->parts.end(), is_plain) ||
+          count(free_axes(factor)) < much_to_copy)
+        continue;
       for (const auto& index : factor->parts) {
         const auto axis = linear_index(index, sheet_) ? "" : only_axis(index);
         if (along.empty() && may_be_cut(axis)) along = axis;
@@ -517,11 +520,15 @@ class Evaluator {
 
   attn::Shape shape_of(const Axes& axes) const {
     attn::Shape shape;
+    shape.reserve(axes.size());
     for (const auto& axis : axes) shape.push_back(length_of(axis));
     return shape;
   }
 
-  std::size_t count(const Axes& axes) const { return attn::element_count(shape_of(axes)); }
+  std::size_t count(const Axes& axes) const {
+    return std::accumulate(axes.begin(), axes.end(), std::size_t{1},
+                           [this](auto all, const auto& axis) { return all * length_of(axis); });
+  }
 
   /// Those of a view along these axes, in this order; 0 along one that it does not have.
   static std::vector<std::ptrdiff_t> strides_along(const Axes& axes, const View& view) {
