@@ -65,16 +65,12 @@ class Mover {
  public:
   Mover(const formula::Sheet& sheet, const ForwardPass& forward) : forward_(forward) {
     for (const auto& [axis, length] : sheet.axes()) at_start_.axis(axis, length);
-    std::set<std::string> needed = {forward.loss};
-    const auto& all = sheet.definitions();
-    for (auto step = all.rbegin(); step != all.rend(); ++step) {
-      const auto* const recurrence = sheet.recurrence_of(step->name);
-      if (recurrence != nullptr && recurrence->steps.back().name != step->name) continue;
-      const auto turn = recurrence != nullptr ? *recurrence : Turn{.steps = {*step}};
-      if (!has_any(turn, [&](const auto& one) { return needed.count(one.name) > 0; })) continue;
-      for (const auto& one : turn.steps)
-        for (const auto& operand : formula::operands(one.expr)) needed.insert(operand);
-      turns_.insert(turns_.begin(), turn);
+    const auto needed = sheet.needed_for([&](const auto& name) { return name == forward.loss; });
+    for (const auto& step : sheet.definitions()) {
+      const auto* const recurrence = sheet.recurrence_of(step.name);
+      const bool is_first = recurrence == nullptr || recurrence->steps.front().name == step.name;
+      if (is_first && needed.count(step.name) > 0)
+        turns_.push_back(recurrence != nullptr ? *recurrence : Turn{.steps = {step}});
     }
     for (const auto& name : needed)
       if (sheet.definition_of(name) == nullptr) at_start_.set(name, sheet.tensor(name));

@@ -95,7 +95,7 @@ class Declarations {
           const auto counts = counts_of_option(*options_, declared.origin.option);
           return counts.size() == 1 ? std::optional(static_cast<double>(counts[0])) : std::nullopt;
         }
-      const auto settings = settings_of(name);
+      const auto& settings = settings_of(name);
       if (settings.empty() || depth == deepest) return option_in_formulas(*options_, name);
       if (around.before_actions && may_change(settings)) return std::nullopt;
       return number(settings[0].expr, around, depth + 1);
@@ -107,13 +107,14 @@ class Declarations {
     formula::Expr expr;
   };
 
-  std::vector<Setting> settings_of(const std::string& name) const {
-    std::vector<Setting> settings;
-    for (const auto& [key, value] : document_.front_matter)
-      for (const auto& one : document::cut_at_commas(key.starts_with("set") ? value.text() : ""))
-        if (auto set = formula::parse_definition(one); set.name == name)
-          settings.push_back({key, std::move(set.expr)});
-    return settings;
+  const std::vector<Setting>& settings_of(const std::string& name) const {
+    if (settings_.empty())
+      for (const auto& [key, value] : document_.front_matter)
+        for (const auto& one : document::cut_at_commas(key.starts_with("set") ? value.text() : "")) {
+          auto set = formula::parse_definition(one);
+          settings_[set.name].push_back({key, std::move(set.expr)});
+        }
+    return settings_[name];
   }
 
   /// Whether a name may have another value later: from another line, or, where it begins as a number, from an
@@ -190,6 +191,7 @@ class Declarations {
 
   const document::Document& document_;
   const Options* options_;
+  mutable std::map<std::string, std::vector<Setting>> settings_;  ///< of the front matter, once somebody asks
 };
 
 /// What a condition is in every run of a lesson that takes these options. Those that it does not take are

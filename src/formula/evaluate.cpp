@@ -678,6 +678,24 @@ std::vector<std::string> Sheet::operands_with(const Definition& step) const {
   return all;
 }
 
+std::set<std::string> Sheet::needed_for(const IsNamed& is_wanted,
+                                        const std::set<std::string>& sources) const {
+  std::set<std::string> needed;
+  const auto is_needed = [&](const Definition& step) {
+    return (is_wanted(step.name) || needed.count(step.name) > 0) && sources.count(step.name) == 0;
+  };
+  for (auto step = definitions_.rbegin(); step != definitions_.rend(); ++step) {
+    const auto* together = recurrence_of(step->name);
+    const bool is_one_needed = together == nullptr
+                                   ? is_needed(*step)
+                                   : std::any_of(together->steps.begin(), together->steps.end(), is_needed);
+    if (!is_one_needed) continue;
+    needed.insert(step->name);
+    for (auto& operand : operands_with(*step)) needed.insert(std::move(operand));
+  }
+  return needed;
+}
+
 std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::string> changed) const {
   changed.insert(again->changed.begin(), again->changed.end());
   std::vector<Definition> steps;
@@ -692,17 +710,7 @@ std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::st
     }
     if (definition.name == end) break;
   }
-  std::set<std::string> needed = {again->name};
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const auto* together = recurrence_of(step->name);
-    const bool is_needed = together == nullptr
-                               ? needed.count(step->name) > 0
-                               : std::any_of(together->steps.begin(), together->steps.end(),
-                                             [&](const auto& one) { return needed.count(one.name) > 0; });
-    if (!is_needed) continue;
-    needed.insert(step->name);
-    for (auto& operand : operands_with(*step)) needed.insert(std::move(operand));
-  }
+  const auto needed = needed_for([&](const auto& name) { return name == again->name; });
   std::erase_if(steps, [&](const Definition& step) { return needed.count(step.name) == 0; });
   return steps;
 }
