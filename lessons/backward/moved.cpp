@@ -52,10 +52,6 @@ formula::Expr with_moves(const formula::Expr& x, const std::set<std::string>& ch
   return formula::Expr(std::move(node));
 }
 
-bool contains(const std::vector<std::string>& ids, const std::string& id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
 const double* numbers_of(const formula::Sheet& sheet, const std::string& name) {
   return static_cast<const double*>(sheet.tensor(name).data);
 }
@@ -154,8 +150,9 @@ class Mover {
 
   /// Finds the unit in which the moves of a step are measured, where it is watched.
   void watch(const std::string& id) {
-    const bool is_of_its_size = contains(forward_.of_its_size, id);
-    if (!is_of_its_size && !contains(forward_.curved, id) && !contains(forward_.with_corner, id)) return;
+    const bool is_of_its_size = formula::has(forward_.of_its_size, id);
+    if (!is_of_its_size && !formula::has(forward_.curved, id) && !formula::has(forward_.with_corner, id))
+      return;
     double largest = 0.0;
     const auto* const numbers = numbers_of(at_start_, id);
     for (std::size_t i = 0; i < size_of(id); ++i) largest = std::max(largest, std::abs(numbers[i]));
@@ -202,8 +199,8 @@ class Mover {
                   double unit) const {
     const auto size = size_of(name);
     const auto *now = numbers_of(sheet, name), *const before = numbers_of(at_start_, name);
-    const bool is_curved = contains(forward_.curved, name) || contains(forward_.of_its_size, name);
-    const bool has_corner = contains(forward_.with_corner, name);
+    const bool is_curved = formula::has(forward_.curved, name) || formula::has(forward_.of_its_size, name);
+    const bool has_corner = formula::has(forward_.with_corner, name);
     for (auto& one : tries) {
       double distance = 0.0;
       bool turns = false;
