@@ -51,7 +51,8 @@ class Declarations {
       if (block.kind == Kind::heading) {
         here = around;
         here.scope.marks.words.insert(block.marks.words.begin(), block.marks.words.end());
-        if (block.marks.condition) here.conditions.push_back(counted(*block.marks.condition, around));
+        if (block.marks.condition)
+          here.conditions.push_back(with_names(*block.marks.condition, around.scope.counters));
       }
       if (block.kind == Kind::formula) add(block, here);
       if (block.kind == Kind::choice) add_choice(*block.choice, around);
@@ -147,13 +148,6 @@ class Declarations {
     return x->op == formula::Op::name ? x->name : text;
   }
 
-  static formula::Expr counted(const formula::Expr& x, const Around& around) {
-    const auto& counters = around.scope.counters;
-    const auto counter = counters.find(x->name);
-    if (x->op == formula::Op::name && counter != counters.end()) return {counter->second};
-    return formula::with_parts(x, [&](const formula::Expr& part) { return counted(part, around); });
-  }
-
   void add(const document::Block& formula, const Around& around) {
     const auto& scope = around.scope;
     const bool is_given = formula.is_input && scope.marks.words.count("given") > 0;
@@ -166,10 +160,9 @@ class Declarations {
     auto others = around;
     for (const auto& branch : choice.branches) {
       auto here = others;
-      if (branch.condition) here.conditions.push_back(counted(*branch.condition, around));
+      if (branch.condition) here.conditions.push_back(with_names(*branch.condition, around.scope.counters));
       add(branch.content, here);
-      if (branch.condition)
-        others.conditions.push_back(formula::call("not", {counted(*branch.condition, around)}));
+      if (branch.condition) others.conditions.push_back(formula::call("not", {here.conditions.back()}));
     }
   }
 
