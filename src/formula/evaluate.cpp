@@ -487,10 +487,9 @@ class Evaluator {
       changed[name] =
           Evaluator(sheet_, round_, changed_, slice_)({name, sheet_.form(name).axes, x->parts[i]});
     }
-    std::set<std::string> names;
-    for (const auto& one : changed) names.insert(one.first);
-    for (const auto& definition : sheet_.computed_anew(x, names)) {
-      if (changed.count(definition.name) > 0) continue;
+    const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
+    for (const auto& definition : sheet_.computed_anew(x, is_changed)) {
+      if (is_changed(definition.name)) continue;
       if (const auto* together = sheet_.recurrence_of(definition.name))
         compute_anew(*together, changed);
       else
@@ -589,7 +588,7 @@ class Sliceable {
   }
 
   bool follows_in_slices(const Expr& again, std::set<std::string> anew) const {
-    const auto steps = sheet_.computed_anew(again, anew);
+    const auto steps = sheet_.computed_anew(again, [&](const auto& name) { return anew.count(name) > 0; });
     anew.insert(again->changed.begin(), again->changed.end());
     return std::all_of(steps.begin(), steps.end(), [&](const auto& step) {
       const bool follows = sheet_.recurrence_of(step.name) == nullptr && (*this)(step.expr, anew);
@@ -696,17 +695,18 @@ std::set<std::string> Sheet::needed_for(const IsNamed& is_wanted,
   return needed;
 }
 
-std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::string> changed) const {
-  changed.insert(again->changed.begin(), again->changed.end());
+std::vector<Definition> Sheet::computed_anew(const Expr& again, const IsNamed& is_changed) const {
+  std::set<std::string> anew(again->changed.begin(), again->changed.end());
   std::vector<Definition> steps;
   const auto* last = recurrence_of(again->name);
   const auto& end = last == nullptr ? again->name : last->steps.back().name;
   for (const auto& definition : definitions_) {
     const auto from = operands_with(definition);
-    const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
-    if (std::any_of(from.begin(), from.end(), is_changed)) {
+    if (std::any_of(from.begin(), from.end(), [&](const auto& name) {
+          return anew.count(name) > 0 || (is_changed && is_changed(name));
+        })) {
       steps.push_back(definition);
-      changed.insert(definition.name);
+      anew.insert(definition.name);
     }
     if (definition.name == end) break;
   }

@@ -160,7 +160,7 @@ class Sheet {
 
   /// The steps that `again`, a resolved one, computes anew, in order: from what it changes, and what is
   /// changed around it, to its own step.
-  std::vector<Definition> computed_anew(const Expr& again, std::set<std::string> changed = {}) const;
+  std::vector<Definition> computed_anew(const Expr& again, const IsNamed& is_changed = {}) const;
 
   const Definition* definition_of(const std::string& name) const;
 
