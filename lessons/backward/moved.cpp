@@ -59,16 +59,12 @@ class Mover {
  public:
   Mover(const formula::Sheet& sheet, const ForwardPass& forward) : forward_(forward) {
     for (const auto& [axis, length] : sheet.axes()) at_start_.axis(axis, length);
-    std::set<std::string> needed = {forward.loss};
-    const auto& all = sheet.definitions();
-    for (auto step = all.rbegin(); step != all.rend(); ++step) {
-      const auto* const recurrence = sheet.recurrence_of(step->name);
-      if (recurrence != nullptr && recurrence->steps.back().name != step->name) continue;
-      const auto turn = recurrence != nullptr ? *recurrence : Turn{.steps = {*step}};
-      if (!has_any(turn, [&](const auto& one) { return needed.count(one.name) > 0; })) continue;
-      for (const auto& one : turn.steps)
-        for (const auto& operand : formula::operands(one.expr)) needed.insert(operand);
-      turns_.insert(turns_.begin(), turn);
+    const auto needed = sheet.needed_for([&](const auto& name) { return name == forward.loss; });
+    for (const auto& step : sheet.definitions()) {
+      const auto* const recurrence = sheet.recurrence_of(step.name);
+      const bool is_first = recurrence == nullptr || recurrence->steps.front().name == step.name;
+      if (is_first && needed.count(step.name) > 0)
+        turns_.push_back(recurrence != nullptr ? *recurrence : Turn{.steps = {step}});
     }
     for (const auto& name : needed)
       if (sheet.definition_of(name) == nullptr) at_start_.set(name, sheet.tensor(name));
@@ -190,24 +186,30 @@ class Mover {
     sheet.set(id, owned_view(std::move(numbers), axes));
     for (const auto& turn : after.turns) compute(sheet, turn, id, changes);
     std::vector<Try> tries;
-    for (std::size_t move = 0; move < moves; ++move) {
-      tries.push_back({.loss = sheet.tensor(forward_.loss).at({move})});
-      for (const auto& [name, unit] : unit_)
-        if (after.changed.count(name) > 0) note_move(tries.back(), sheet, name, move, unit);
-    }
+    const auto& loss = sheet.tensor(forward_.loss);
+    for (std::size_t move = 0; move < moves; ++move) tries.push_back({.loss = loss.at({move})});
+    for (const auto& [name, unit] : unit_)
+      if (after.changed.count(name) > 0) note_moves(tries, sheet, name, unit);
     return tries;
   }
 
-  void note_move(Try& one, const formula::Sheet& sheet, const std::string& name, std::size_t move,
-                 double unit) const {
+  void note_moves(std::vector<Try>& tries, const formula::Sheet& sheet, const std::string& name,
+                  double unit) const {
     const auto size = size_of(name);
-    const auto *const now = numbers_of(sheet, name) + move * size, *const before =
-                                                                       numbers_of(at_start_, name);
+    const auto *now = numbers_of(sheet, name), *const before = numbers_of(at_start_, name);
     const bool is_curved = formula::has(forward_.curved, name) || formula::has(forward_.of_its_size, name);
     const bool has_corner = formula::has(forward_.with_corner, name);
-    for (std::size_t i = 0; i < size; ++i) {
-      if (is_curved) one.move = attn::maximum({one.move, std::abs(now[i] - before[i]) / unit});
-      if (has_corner && (now[i] > 0.0) != (before[i] > 0.0)) one.turns_a_corner = true;
+    for (auto& one : tries) {
+      double distance = 0.0;
+      bool turns = false;
+      for (std::size_t i = 0; i < size; ++i) {
+        const double step = std::abs(now[i] - before[i]);
+        if (step > distance || std::isnan(step)) distance = step;
+        turns = turns || (now[i] > 0.0) != (before[i] > 0.0);
+      }
+      if (is_curved) one.move = attn::maximum({one.move, distance / unit});
+      one.turns_a_corner = one.turns_a_corner || (has_corner && turns);
+      now += size;
     }
   }
 

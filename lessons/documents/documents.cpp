@@ -52,7 +52,8 @@ class Declarations {
       if (block.kind == Kind::heading) {
         here = around;
         here.scope.marks.words.insert(block.marks.words.begin(), block.marks.words.end());
-        if (block.marks.condition) here.conditions.push_back(counted(*block.marks.condition, around));
+        if (block.marks.condition)
+          here.conditions.push_back(with_names(*block.marks.condition, around.scope.counters));
       }
       if (block.kind == Kind::formula) add(block, here);
       if (block.kind == Kind::choice) add_choice(*block.choice, around);
@@ -96,7 +97,7 @@ class Declarations {
           const auto counts = counts_of_option(*options_, declared.origin.option);
           return counts.size() == 1 ? std::optional(static_cast<double>(counts[0])) : std::nullopt;
         }
-      const auto settings = settings_of(name);
+      const auto& settings = settings_of(name);
       if (settings.empty() || depth == deepest) return option_in_formulas(*options_, name);
       if (around.before_actions && may_change(settings)) return std::nullopt;
       return number(settings[0].expr, around, depth + 1);
@@ -108,13 +109,14 @@ class Declarations {
     formula::Expr expr;
   };
 
-  std::vector<Setting> settings_of(const std::string& name) const {
-    std::vector<Setting> settings;
-    for (const auto& [key, value] : document_.front_matter)
-      for (const auto& one : document::cut_at_commas(key.starts_with("set") ? value.text() : ""))
-        if (auto set = formula::parse_definition(one); set.name == name)
-          settings.push_back({key, std::move(set.expr)});
-    return settings;
+  const std::vector<Setting>& settings_of(const std::string& name) const {
+    if (settings_.empty())
+      for (const auto& [key, value] : document_.front_matter)
+        for (const auto& one : document::cut_at_commas(key.starts_with("set") ? value.text() : "")) {
+          auto set = formula::parse_definition(one);
+          settings_[set.name].push_back({key, std::move(set.expr)});
+        }
+    return settings_[name];
   }
 
   /// Whether a name may have another value later: from another line, or, where it begins as a number, from an
@@ -147,13 +149,6 @@ class Declarations {
     return x->op == formula::Op::name ? x->name : text;
   }
 
-  static formula::Expr counted(const formula::Expr& x, const Around& around) {
-    const auto& counters = around.scope.counters;
-    const auto counter = counters.find(x->name);
-    if (x->op == formula::Op::name && counter != counters.end()) return {counter->second};
-    return formula::with_parts(x, [&](const formula::Expr& part) { return counted(part, around); });
-  }
-
   void add(const document::Block& formula, const Around& around) {
     const auto& scope = around.scope;
     const bool is_given = formula.is_input && scope.marks.words.count("given") > 0;
@@ -166,10 +161,9 @@ class Declarations {
     auto others = around;
     for (const auto& branch : choice.branches) {
       auto here = others;
-      if (branch.condition) here.conditions.push_back(counted(*branch.condition, around));
+      if (branch.condition) here.conditions.push_back(with_names(*branch.condition, around.scope.counters));
       add(branch.content, here);
-      if (branch.condition)
-        others.conditions.push_back(formula::call("not", {counted(*branch.condition, around)}));
+      if (branch.condition) others.conditions.push_back(formula::call("not", {here.conditions.back()}));
     }
   }
 
@@ -191,6 +185,7 @@ class Declarations {
 
   const document::Document& document_;
   const Options* options_;
+  mutable std::map<std::string, std::vector<Setting>> settings_;  ///< of the front matter, once somebody asks
 };
 
 /// What a condition is in every run of a lesson that takes these options. Those that it does not take are

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "document/document.hpp"
@@ -114,23 +115,17 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
 /// conditions leave out: each that is neither a tensor, nor an axis, nor an option, with its place.
 std::vector<std::string> unknown_names_in(const document::Document& document);
 
-/// What `act` returns; what is wrong with a formula in it is said with its place in the document.
-template <class Act>
-auto at_place(const document::Place& place, const Act& act) {
+/// What `act` returns; what is wrong with a formula in it is said with its place in the document: the one
+/// given, or in that formula's text.
+template <class Where, class Act>
+auto at_place(const Where& where, const Act& act) {
   try {
     return act();
   } catch (const formula::Error& error) {
-    throw document::Error(place, error.what());
-  }
-}
-
-/// The same of a formula's text.
-template <class Act>
-auto at_place(const document::Source& text, const Act& act) {
-  try {
-    return act();
-  } catch (const formula::Error& error) {
-    throw document::Error(text.place_of(error.at()), error.what());
+    if constexpr (std::is_same_v<Where, document::Source>)
+      throw document::Error(where.place_of(error.at()), error.what());
+    else
+      throw document::Error(where, error.what());
   }
 }
 

@@ -371,28 +371,6 @@ std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
   return lines;
 }
 
-/// The wanted steps, and those that lead to them from `sources` on. Steps that are computed together are
-/// needed together.
-template <class IsWanted>
-std::set<std::string> needed_for(const formula::Sheet& sheet, const IsWanted& is_wanted,
-                                 const std::set<std::string>& sources = {}) {
-  std::set<std::string> needed;
-  const auto is_needed = [&](const formula::Definition& step) {
-    return (is_wanted(step.name) || needed.count(step.name) > 0) && sources.count(step.name) == 0;
-  };
-  const auto& steps = sheet.definitions();
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const auto* together = sheet.recurrence_of(step->name);
-    const bool is_one_needed = together == nullptr
-                                   ? is_needed(*step)
-                                   : std::any_of(together->steps.begin(), together->steps.end(), is_needed);
-    if (!is_one_needed) continue;
-    needed.insert(step->name);
-    for (const auto& operand : sheet.operands_with(*step)) needed.insert(operand);
-  }
-  return needed;
-}
-
 /// "X" of "from X": the tensors with which the code begins.
 std::set<std::string> sources_in(const std::vector<std::string>& results) {
   constexpr std::string_view from = "from ";
@@ -421,11 +399,10 @@ void tell_code(Telling& run) {
   const auto& steps = sheet.definitions();
   const auto ends = ends_of(steps, results);
   const auto sources = sources_in(results);
-  const auto needed = needed_for(
-      sheet, [&](const auto& name) { return ends.count(name) > 0; }, sources);
-  const auto forward = needed_for(sheet, [&](const auto& name) { return sources.count(name) > 0; });
-  const auto shown = needed_for(
-      sheet, [&](const auto& name) { return run.hidden.count(name) + run.without_code.count(name) == 0; });
+  const auto needed = sheet.needed_for([&](const auto& name) { return ends.count(name) > 0; }, sources);
+  const auto forward = sheet.needed_for([&](const auto& name) { return sources.count(name) > 0; });
+  const auto shown = sheet.needed_for(
+      [&](const auto& name) { return run.hidden.count(name) + run.without_code.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
   std::set<std::string> known;

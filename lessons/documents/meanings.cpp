@@ -40,7 +40,7 @@ formula::Expr simplified(const formula::Expr& x) {
 /// Whether a single entry of it takes as many steps as a table has entries, which are faster computed
 /// together. So are those of a step that is computed again.
 bool goes_through_much(const formula::Expr& x, const formula::Sheet& sheet, std::size_t times = 1) {
-  constexpr std::size_t few = 2000;
+  constexpr std::size_t few = 200;
   if (x->op == formula::Op::over) times *= sheet.size_of(x->axis);
   if (x->op == formula::Op::again) return true;
   return times > few || std::any_of(x->parts.begin(), x->parts.end(), [&](const formula::Expr& part) {

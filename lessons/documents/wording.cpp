@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <optional>
+#include <tuple>
 
 #include "attn/text/width.hpp"
 #include "document/prose.hpp"
@@ -28,50 +31,31 @@ std::vector<std::optional<std::size_t>> places_shown(std::size_t count, std::siz
   return places;
 }
 
-/// The axes that a table goes along, and their lengths, as far as the run has them.
-std::vector<std::pair<std::string, std::size_t>> axes_of(Telling& run, const document::Each& each,
-                                                         const Scope& scope) {
-  std::vector<std::pair<std::string, std::size_t>> axes;
+/// Calls `tell` with each entry that is shown, by its number, and with nothing in the place of those that are
+/// not; once where there is no axis.
+template <class Tell>
+void for_each_entry(Telling& run, const document::Each& each, const Scope& scope, std::size_t most,
+                    const Tell& tell) {
+  struct Axis {
+    std::string name;
+    std::size_t length;
+  };
+  std::vector<Axis> axes;
+  std::size_t entries = 1;
   for (const auto& axis : each.axes) {
     const auto name = at_place(axis, [&] { return run.meanings.name_in(axis.text(), scope); });
     if (run.meanings.with_heads_there({name}).empty()) continue;
-    axes.emplace_back(name, at_place(axis, [&] { return run.sheet().size_of(name); }));
+    axes.push_back({name, at_place(axis, [&] { return run.sheet().size_of(name); })});
+    entries *= axes.back().length;
   }
-  return axes;
-}
-
-/// What a table has at the entries of some axes, which are told once however many of them are shown.
-template <class Told>
-struct Entries {
-  std::size_t count = 1;
-  bool is_every = false;
-  std::map<std::size_t, Told> told{};
-
-  /// Those that are shown where there is room for `most`, with nothing in the place of those that are not.
-  std::vector<const Told*> shown(std::size_t most) const {
-    std::vector<const Told*> entries;
-    for (const auto& place : places_shown(count, is_every ? count : most))
-      entries.push_back(place ? &told.at(*place) : nullptr);
-    return entries;
+  for (const auto& entry : places_shown(entries, each.is_every ? entries : most)) {
+    const std::function<void(std::size_t, std::size_t)> tell_it = [&](std::size_t axis, std::size_t rest) {
+      if (axis == 0) return tell(entry);
+      const auto& inner = axes[axis - 1];
+      run.meanings.at(inner.name, rest % inner.length, [&] { tell_it(axis - 1, rest / inner.length); });
+    };
+    entry ? tell_it(axes.size(), *entry) : tell(entry);
   }
-};
-
-/// What `tell` returns at each entry that may be shown; once where there is no axis.
-template <class Tell>
-auto entries_of(Telling& run, const document::Each& each, const Scope& scope, std::size_t most,
-                const Tell& tell) {
-  Entries<decltype(tell())> entries{.is_every = each.is_every};
-  const auto axes = axes_of(run, each, scope);
-  for (const auto& axis : axes) entries.count *= axis.second;
-  const std::function<void(std::size_t, std::size_t, std::size_t)> tell_entry =
-      [&](std::size_t axis, std::size_t rest, std::size_t entry) {
-        if (axis == 0) return void(entries.told.emplace(entry, tell()));
-        const auto& [name, length] = axes[axis - 1];
-        run.meanings.at(name, rest % length, [&] { tell_entry(axis - 1, rest / length, entry); });
-      };
-  for (const auto& place : places_shown(entries.count, each.is_every ? entries.count : most))
-    if (place) tell_entry(axes.size(), *place, *place);
-  return entries;
 }
 
 using Line = std::vector<std::string>;
@@ -103,29 +87,26 @@ bool fits_page(const std::string& table) {
                      [](const std::string& line) { return attn::display_width(line) <= widest; });
 }
 
-/// The words of a row's cells, each at the entries of its axes.
-using Cells = std::vector<Entries<std::string>>;
+/// What cells say at an entry of their row and one of their own, which does not change with the room there
+/// is.
+using KnownCells = std::map<std::tuple<const document::Cell*, std::size_t, std::size_t>, std::string>;
 
-Cells cells_of(Telling& run, const document::Row& row, const Scope& scope) {
-  Cells cells;
-  for (const auto& cell : row.cells)
-    cells.push_back(
-        entries_of(run, cell.each, scope, most_columns, [&] { return in_words(run, cell.prose, scope); }));
-  return cells;
-}
-
-Line line_of(const document::Row& row, const Cells& cells, std::size_t most, std::size_t widest) {
+Line line_of(Telling& run, const document::Row& row, std::size_t entry_of_row, KnownCells& known,
+             const Scope& scope, std::size_t most, std::size_t widest) {
   constexpr std::size_t widest_of_many = 16;
   Line line;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    const auto& each = row.cells[i].each;
-    const auto width = each.axes.empty() ? widest : std::min(widest, widest_of_many);
-    Line shown;
-    for (const auto* words : cells[i].shown(most))
-      shown.push_back(words == nullptr ? "…" : attn::shorten(*words, width));
-    if (each.is_close) std::erase(shown, "");
-    if (each.is_close) shown = {fmt::format("{}", fmt::join(shown, " "))};
-    line.insert(line.end(), shown.begin(), shown.end());
+  for (const auto& cell : row.cells) {
+    const auto width = cell.each.axes.empty() ? widest : std::min(widest, widest_of_many);
+    Line cells;
+    for_each_entry(run, cell.each, scope, most, [&](std::optional<std::size_t> entry) {
+      if (!entry) return void(cells.emplace_back("…"));
+      const auto [words, is_new] = known.try_emplace({&cell, entry_of_row, *entry});
+      if (is_new) words->second = in_words(run, cell.prose, scope);
+      cells.push_back(attn::shorten(words->second, width));
+    });
+    if (cell.each.is_close) std::erase(cells, "");
+    if (cell.each.is_close) cells = {fmt::format("{}", fmt::join(cells, " "))};
+    line.insert(line.end(), cells.begin(), cells.end());
   }
   return line;
 }
@@ -133,22 +114,21 @@ Line line_of(const document::Row& row, const Cells& cells, std::size_t most, std
 /// With fewer columns for the entries of an axis, or else with shorter cells, where the page has no room.
 std::string table_in_words(Telling& run, const std::vector<document::Row>& rows, const Scope& scope) {
   constexpr std::size_t fewest = 2;
-  bool has_columns = false;
-  std::vector<Entries<Cells>> told;
-  for (const auto& row : rows) {
-    told.push_back(entries_of(run, row.each, scope, most_places, [&] { return cells_of(run, row, scope); }));
-    for (const auto& cell : row.cells) has_columns = has_columns || !cell.each.axes.empty();
-  }
+  const bool has_columns = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const auto& cell) { return !cell.each.axes.empty(); });
+  });
   std::string table;
+  KnownCells known;
   for (const std::size_t widest : {40, 24})
     for (auto most = most_columns; most >= fewest; --most) {
       std::vector<Line> lines;
-      for (std::size_t i = 0; i < rows.size(); ++i)
-        for (const auto* cells : told[i].shown(most_places)) {
-          auto line = cells == nullptr ? Line{"…"} : line_of(rows[i], *cells, most, widest);
-          if (rows[i].each.axes.empty() || line.empty() || !line.front().empty())
+      for (const auto& row : rows)
+        for_each_entry(run, row.each, scope, most_places, [&](std::optional<std::size_t> entry) {
+          auto line = entry ? line_of(run, row, *entry, known, scope, most, widest) : Line{"…"};
+          if (row.each.axes.empty() || line.empty() || !line.front().empty())
             lines.push_back(std::move(line));
-        }
+        });
       table = in_columns(lines);
       if (fits_page(table)) return table;
       if (!has_columns) break;

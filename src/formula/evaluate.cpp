@@ -415,8 +415,8 @@ class Evaluator {
     const auto right = in_order(spread(y, joined(both, {summed, columns})));
     const auto axes = joined(both, {rows, columns});
     Numbers products(shape_of(axes));
-    const auto m = count(rows), k = count(summed), n = count(columns);
-    for (std::size_t i = 0; i < count(both); ++i)
+    const auto times = count(both), m = count(rows), k = count(summed), n = count(columns);
+    for (std::size_t i = 0; i < times; ++i)
       attn::multiply(static_cast<const double*>(left.data) + i * m * k,
                      static_cast<const double*>(right.data) + i * k * n, products.data() + i * m * n, m, k,
                      n);
@@ -436,7 +436,10 @@ class Evaluator {
                           [&](const auto& one) { return has(one.second.axes, axis); });
     };
     for (const auto& factor : product->parts) {
-      if (factor->op != Op::entry || count(free_axes(factor)) < much_to_copy) continue;
+      const auto is_plain = [](const Expr& index) { return index->op == Op::position; };
+      if (factor->op != Op::entry || std::all_of(factor->parts.begin(), factor->parts.end(), is_plain) ||
+          count(free_axes(factor)) < much_to_copy)
+        continue;
       for (const auto& index : factor->parts) {
         const auto axis = linear_index(index, sheet_) ? "" : only_axis(index);
         if (along.empty() && may_be_cut(axis)) along = axis;
@@ -484,10 +487,9 @@ class Evaluator {
       changed[name] =
           Evaluator(sheet_, round_, changed_, slice_)({name, sheet_.form(name).axes, x->parts[i]});
     }
-    std::set<std::string> names;
-    for (const auto& one : changed) names.insert(one.first);
-    for (const auto& definition : sheet_.computed_anew(x, names)) {
-      if (changed.count(definition.name) > 0) continue;
+    const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
+    for (const auto& definition : sheet_.computed_anew(x, is_changed)) {
+      if (is_changed(definition.name)) continue;
       if (const auto* together = sheet_.recurrence_of(definition.name))
         compute_anew(*together, changed);
       else
@@ -517,11 +519,15 @@ class Evaluator {
 
   attn::Shape shape_of(const Axes& axes) const {
     attn::Shape shape;
+    shape.reserve(axes.size());
     for (const auto& axis : axes) shape.push_back(length_of(axis));
     return shape;
   }
 
-  std::size_t count(const Axes& axes) const { return attn::element_count(shape_of(axes)); }
+  std::size_t count(const Axes& axes) const {
+    return std::accumulate(axes.begin(), axes.end(), std::size_t{1},
+                           [this](auto all, const auto& axis) { return all * length_of(axis); });
+  }
 
   /// Those of a view along these axes, in this order; 0 along one that it does not have.
   static std::vector<std::ptrdiff_t> strides_along(const Axes& axes, const View& view) {
@@ -582,7 +588,7 @@ class Sliceable {
   }
 
   bool follows_in_slices(const Expr& again, std::set<std::string> anew) const {
-    const auto steps = sheet_.computed_anew(again, anew);
+    const auto steps = sheet_.computed_anew(again, [&](const auto& name) { return anew.count(name) > 0; });
     anew.insert(again->changed.begin(), again->changed.end());
     return std::all_of(steps.begin(), steps.end(), [&](const auto& step) {
       const bool follows = sheet_.recurrence_of(step.name) == nullptr && (*this)(step.expr, anew);
@@ -671,31 +677,40 @@ std::vector<std::string> Sheet::operands_with(const Definition& step) const {
   return all;
 }
 
-std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::string> changed) const {
-  changed.insert(again->changed.begin(), again->changed.end());
+std::set<std::string> Sheet::needed_for(const IsNamed& is_wanted,
+                                        const std::set<std::string>& sources) const {
+  std::set<std::string> needed;
+  const auto is_needed = [&](const Definition& step) {
+    return (is_wanted(step.name) || needed.count(step.name) > 0) && sources.count(step.name) == 0;
+  };
+  for (auto step = definitions_.rbegin(); step != definitions_.rend(); ++step) {
+    const auto* together = recurrence_of(step->name);
+    const bool is_one_needed = together == nullptr
+                                   ? is_needed(*step)
+                                   : std::any_of(together->steps.begin(), together->steps.end(), is_needed);
+    if (!is_one_needed) continue;
+    needed.insert(step->name);
+    for (auto& operand : operands_with(*step)) needed.insert(std::move(operand));
+  }
+  return needed;
+}
+
+std::vector<Definition> Sheet::computed_anew(const Expr& again, const IsNamed& is_changed) const {
+  std::set<std::string> anew(again->changed.begin(), again->changed.end());
   std::vector<Definition> steps;
   const auto* last = recurrence_of(again->name);
   const auto& end = last == nullptr ? again->name : last->steps.back().name;
   for (const auto& definition : definitions_) {
     const auto from = operands_with(definition);
-    const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
-    if (std::any_of(from.begin(), from.end(), is_changed)) {
+    if (std::any_of(from.begin(), from.end(), [&](const auto& name) {
+          return anew.count(name) > 0 || (is_changed && is_changed(name));
+        })) {
       steps.push_back(definition);
-      changed.insert(definition.name);
+      anew.insert(definition.name);
     }
     if (definition.name == end) break;
   }
-  std::set<std::string> needed = {again->name};
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const auto* together = recurrence_of(step->name);
-    const bool is_needed = together == nullptr
-                               ? needed.count(step->name) > 0
-                               : std::any_of(together->steps.begin(), together->steps.end(),
-                                             [&](const auto& one) { return needed.count(one.name) > 0; });
-    if (!is_needed) continue;
-    needed.insert(step->name);
-    for (auto& operand : operands_with(*step)) needed.insert(std::move(operand));
-  }
+  const auto needed = needed_for([&](const auto& name) { return name == again->name; });
   std::erase_if(steps, [&](const Definition& step) { return needed.count(step.name) == 0; });
   return steps;
 }

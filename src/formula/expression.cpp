@@ -73,13 +73,6 @@ Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& chan
   return changed ? Expr(*std::move(changed)) : x;
 }
 
-Expr with_names(const Expr& x, const std::map<std::string, Expr>& formulas) {
-  const auto found = x->op == Op::name ? formulas.find(x->name) : formulas.end();
-  return found != formulas.end()
-             ? found->second
-             : with_parts(x, [&](const Expr& part) { return with_names(part, formulas); });
-}
-
 namespace {
 
 /// Whether `x` without its axis `own` stays free of `axis` at those positions.

@@ -134,8 +134,13 @@ bool same(const Expr& x, const Expr& y);
 /// `x` with `change` of each of its parts.
 Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& change);
 
-/// `x` with these formulas for names.
-Expr with_names(const Expr& x, const std::map<std::string, Expr>& formulas);
+/// `x` with these formulas or numbers for names.
+template <class Formula = Expr>
+Expr with_names(const Expr& x, const std::map<std::string, Formula>& formulas) {
+  const auto found = x->op == Op::name ? formulas.find(x->name) : formulas.end();
+  if (found != formulas.end()) return found->second;
+  return with_parts(x, [&](const Expr& part) { return with_names(part, formulas); });
+}
 
 /// `x` with other formulas for positions along axes. Axes that `x` sums over are its own: the formulas do not
 /// go along them.

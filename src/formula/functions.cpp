@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include "attn/tensor.hpp"
@@ -23,19 +24,23 @@ auto find_named(const Table& table, const Name& name) {
 
 using Texts = std::vector<const char*>;
 
+/// A function of one number, of two or of three.
 template <auto of>
-Function of_one(std::string_view name, Texts back = {}, bool is_truth = false) {
-  return {name, 1, is_truth, std::move(back), [](const double* const* x, double* y, std::size_t count) {
-            const double* const a = x[0];
-            for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i]);
-          }};
-}
-
-template <auto of>
-Function of_two(std::string_view name, Texts back = {}, bool is_truth = false) {
-  return {name, 2, is_truth, std::move(back), [](const double* const* x, double* y, std::size_t count) {
-            const double *const a = x[0], *const b = x[1];
-            for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i], b[i]);
+Function function_of(std::string_view name, Texts back = {}, bool is_truth = false) {
+  using Of = decltype(of);
+  constexpr std::size_t operands = std::is_invocable_v<Of, double>           ? 1
+                                   : std::is_invocable_v<Of, double, double> ? 2
+                                                                             : 3;
+  return {name, operands, is_truth, std::move(back),
+          [](const double* const* x, double* y, std::size_t count) {
+            const double *const a = x[0], *const b = x[operands > 1 ? 1 : 0], *const c = x[operands - 1];
+            for (std::size_t i = 0; i < count; ++i)
+              if constexpr (operands == 1)
+                y[i] = of(a[i]);
+              else if constexpr (operands == 2)
+                y[i] = of(a[i], b[i]);
+              else
+                y[i] = of(a[i], b[i], c[i]);
           }};
 }
 
@@ -55,45 +60,38 @@ const Operator* operator_named(std::string_view name) {
 
 const std::vector<Function>& functions() {
   static const std::vector<Function> all = {
-      of_two<[](double x, double y) { return x + y; }>("+", {"d", "d"}),
-      of_two<[](double x, double y) { return x - y; }>("-", {"d", "-d"}),
-      of_two<[](double x, double y) { return x * y; }>("*"),
-      of_two<[](double x, double y) { return x / y; }>("/", {"d / y", "-(d * value / y)"}),
-      of_two<[](double x, double y) { return y == 2.0 ? x * x : std::pow(x, y); }>(
+      function_of<[](double x, double y) { return x + y; }>("+", {"d", "d"}),
+      function_of<[](double x, double y) { return x - y; }>("-", {"d", "-d"}),
+      function_of<[](double x, double y) { return x * y; }>("*"),
+      function_of<[](double x, double y) { return x / y; }>("/", {"d / y", "-(d * value / y)"}),
+      function_of<[](double x, double y) { return y == 2.0 ? x * x : std::pow(x, y); }>(
           "^", {"d * (y * x ^ (y - 1))", "d * value * log(x)"}),
-      of_one<[](double x) { return -x; }>("neg", {"-d"}),
-      of_two<[](double x, double y) { return x < y ? 1.0 : 0.0; }>("<", {}, true),
-      of_two<[](double x, double y) { return x <= y ? 1.0 : 0.0; }>("<=", {}, true),
-      of_two<[](double x, double y) { return x == y ? 1.0 : 0.0; }>("=", {}, true),
-      of_two<[](double x, double y) { return ((x != 0.0) & (y != 0.0)) ? 1.0 : 0.0; }>("and", {}, true),
-      of_two<[](double x, double y) { return ((x != 0.0) | (y != 0.0)) ? 1.0 : 0.0; }>("or", {}, true),
-      of_one<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>("not", {}, true),
-      {"where",
-       3,
-       false,
-       {},
-       [](const double* const* x, double* y, std::size_t count) {
-         const double *const is = x[0], *const yes = x[1], *const no = x[2];
-         for (std::size_t i = 0; i < count; ++i) y[i] = is[i] != 0.0 ? yes[i] : no[i];
-       }},
-      of_one<[](double x) { return std::exp(x); }>("exp", {"d * value"}),
-      of_one<[](double x) { return std::log(x); }>("log", {"d * (1 / x)"}),
-      of_one<[](double x) { return std::sqrt(x); }>("sqrt", {"d * (1 / (2 * value))"}),
-      of_one<[](double x) { return std::tanh(x); }>("tanh", {"d * (1 - value ^ 2)"}),
-      of_one<[](double x) { return std::erf(x); }>("erf", {"d * (1.1283791670955126 * exp(-x ^ 2))"}),
-      of_one<[](double x) { return std::sin(x); }>("sin", {"d * cos(x)"}),
-      of_one<[](double x) { return std::cos(x); }>("cos", {"d * -sin(x)"}),
-      of_one<[](double x) { return std::floor(x); }>("floor"),
-      of_one<[](double x) { return std::abs(x); }>("abs", {"d * where(x < 0, -1, 1)"}),
-      of_two<[](double x, double y) { return std::isnan(y) ? y : std::max(x, y); }>(
+      function_of<[](double x) { return -x; }>("neg", {"-d"}),
+      function_of<[](double x, double y) { return x < y ? 1.0 : 0.0; }>("<", {}, true),
+      function_of<[](double x, double y) { return x <= y ? 1.0 : 0.0; }>("<=", {}, true),
+      function_of<[](double x, double y) { return x == y ? 1.0 : 0.0; }>("=", {}, true),
+      function_of<[](double x, double y) { return ((x != 0.0) & (y != 0.0)) ? 1.0 : 0.0; }>("and", {}, true),
+      function_of<[](double x, double y) { return ((x != 0.0) | (y != 0.0)) ? 1.0 : 0.0; }>("or", {}, true),
+      function_of<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>("not", {}, true),
+      function_of<[](double is, double yes, double no) { return is != 0.0 ? yes : no; }>("where"),
+      function_of<[](double x) { return std::exp(x); }>("exp", {"d * value"}),
+      function_of<[](double x) { return std::log(x); }>("log", {"d * (1 / x)"}),
+      function_of<[](double x) { return std::sqrt(x); }>("sqrt", {"d * (1 / (2 * value))"}),
+      function_of<[](double x) { return std::tanh(x); }>("tanh", {"d * (1 - value ^ 2)"}),
+      function_of<[](double x) { return std::erf(x); }>("erf", {"d * (1.1283791670955126 * exp(-x ^ 2))"}),
+      function_of<[](double x) { return std::sin(x); }>("sin", {"d * cos(x)"}),
+      function_of<[](double x) { return std::cos(x); }>("cos", {"d * -sin(x)"}),
+      function_of<[](double x) { return std::floor(x); }>("floor"),
+      function_of<[](double x) { return std::abs(x); }>("abs", {"d * where(x < 0, -1, 1)"}),
+      function_of<[](double x, double y) { return std::isnan(y) ? y : std::max(x, y); }>(
           "max", {"where(y <= x, d, 0)", "where(y <= x, 0, d)"}),
-      of_two<[](double x, double y) { return std::isnan(y) ? y : std::min(x, y); }>(
+      function_of<[](double x, double y) { return std::isnan(y) ? y : std::min(x, y); }>(
           "min", {"where(x <= y, d, 0)", "where(x <= y, 0, d)"}),
-      of_two<[](double x, double y) { return x - y * std::floor(x / y); }>("mod",
-                                                                           {"d", "-(d * floor(x / y))"}),
-      of_one<[](double x) { return attn::round_to(attn::Dtype::float32, x); }>("float32", {"d"}),
-      of_one<[](double x) { return attn::round_to(attn::Dtype::float16, x); }>("float16", {"d"}),
-      of_one<[](double x) { return attn::round_to(attn::Dtype::bfloat16, x); }>("bfloat16", {"d"}),
+      function_of<[](double x, double y) { return x - y * std::floor(x / y); }>("mod",
+                                                                                {"d", "-(d * floor(x / y))"}),
+      function_of<[](double x) { return attn::round_to(attn::Dtype::float32, x); }>("float32", {"d"}),
+      function_of<[](double x) { return attn::round_to(attn::Dtype::float16, x); }>("float16", {"d"}),
+      function_of<[](double x) { return attn::round_to(attn::Dtype::bfloat16, x); }>("bfloat16", {"d"}),
   };
   return all;
 }

@@ -166,10 +166,9 @@ Expr Scope::computed_again(const Expr& x, const Names& outer, std::vector<Defini
     const auto& name = x->changed[i];
     changed[name] = add(name, sheet_.form(name).axes, plain(x->parts[i], outer, before));
   }
-  std::set<std::string> names;
-  for (const auto& one : changed) names.insert(one.first);
-  for (const auto& step : sheet_.computed_anew(x, names)) {
-    if (changed.count(step.name) > 0) continue;
+  const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
+  for (const auto& step : sheet_.computed_anew(x, is_changed)) {
+    if (is_changed(step.name)) continue;
     if (sheet_.recurrence_of(step.name) != nullptr)
       throw Error(0, fmt::format("{} is computed place by place, and again in no line of code", step.name));
     changed[step.name] = add(step.name, step.axes, plain(step.expr, changed, before));

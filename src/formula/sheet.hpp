@@ -154,9 +154,13 @@ class Sheet {
   /// The operands of a step and of those that are computed together with it.
   std::vector<std::string> operands_with(const Definition& step) const;
 
+  /// The wanted steps, those that lead to them from `sources` on, and what these take. Steps that are
+  /// computed together are needed together.
+  std::set<std::string> needed_for(const IsNamed& is_wanted, const std::set<std::string>& sources = {}) const;
+
   /// The steps that `again`, a resolved one, computes anew, in order: from what it changes, and what is
   /// changed around it, to its own step.
-  std::vector<Definition> computed_anew(const Expr& again, std::set<std::string> changed = {}) const;
+  std::vector<Definition> computed_anew(const Expr& again, const IsNamed& is_changed = {}) const;
 
   const Definition* definition_of(const std::string& name) const;
 

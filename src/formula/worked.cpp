@@ -139,7 +139,6 @@ class Working {
       return attn::worked_softmax(attn::WorkedOut(score), length, divisor)({at.at(x->axis)});
     }
     if (x->name == "log_sum_exp") return log_sum_exp(x, at);
-    if (x->name == "mean") return Worked::sum(along(x, at)) / Worked(static_cast<double>(length));
     if (x->name == "entropy") return attn::worked_entropy(along(x, at));
     if (x->name == "layer_norm") return normed(x, at);
     if (x->name == "sum") return Worked::sum(along(x, at));
