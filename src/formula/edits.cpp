@@ -130,9 +130,11 @@ class Editor {
       const auto whole = expanded(x);
       if (!whole) return;
       add(put, *whole);
-      for_each_part(*whole, bound, put, [&](const Expr& part, const Axes& its, const Put&) {
+      for_each_part(*whole, bound, put, [&](const Expr& part, const Axes& its, const Put& in) {
         if (part->op == Op::call || part->op == Op::over)
           edit(part, its, [&](const Expr& other) { return put(with_other(*whole, part, other)); });
+        else if (part->op == Op::number)
+          edit(part, its, in);
       });
     });
   }

@@ -352,7 +352,7 @@ class Search {
     const auto places = supposed_.places_of_mistakes(index);
     std::vector<Hypothesis> alone;
     for (const auto& id : supposed_.candidates(places)) alone.push_back({id});
-    for (auto hypotheses : {alone, supposed_.in_some_of(places)}) {
+    for (auto hypotheses : {alone, supposed_.in_some_of(places, true)}) {
       std::erase_if(hypotheses, [&](const Hypothesis& one) {
         const auto& id = one.begin()->mistake;
         return !is_convention(id) || is_settled(id);
