@@ -317,7 +317,7 @@ class Search {
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
     const bool contradicts = !found.empty() && found.front().contradictions >= contradictions_of_adopted();
     if (unknown.empty() && (found.empty() || contradicts)) {
-      const auto alone = best_of(index, supposed_.in_some_of(places));
+      const auto alone = best_of(index, supposed_.in_some_of(index, places));
       if (!alone.empty() && (found.empty() || alone.front().rank() < found.front().rank())) found = alone;
     }
     if (found.empty() && unknown.empty()) found = best_beside_mistakes_elsewhere(index, one);
@@ -352,7 +352,7 @@ class Search {
     const auto places = supposed_.places_of_mistakes(index);
     std::vector<Hypothesis> alone;
     for (const auto& id : supposed_.candidates(places)) alone.push_back({id});
-    for (auto hypotheses : {alone, supposed_.in_some_of(places, true)}) {
+    for (auto hypotheses : {alone, supposed_.in_some_of(index, places, true)}) {
       std::erase_if(hypotheses, [&](const Hypothesis& one) {
         const auto& id = one.begin()->mistake;
         return !is_convention(id) || is_settled(id);

@@ -209,8 +209,9 @@ class Suppositions {
     return ids;
   }
 
-  /// The same, made in some of these steps, or followed in some groups of steps, and not in the others.
-  std::vector<Hypothesis> in_some_of(const std::vector<std::size_t>& places,
+  /// The same, made in some of these steps, or followed in some groups of steps, and not in the others, where
+  /// that may be what is wrong with the one at `index`.
+  std::vector<Hypothesis> in_some_of(std::size_t index, const std::vector<std::size_t>& places,
                                      bool are_conventions = false) const {
     std::map<std::string, std::vector<Supposed>> by_mistake;
     std::set<std::string> here;
@@ -233,6 +234,8 @@ class Suppositions {
       for (auto& some : some_of(everywhere))
         if (some.size() < everywhere.size() && any_of(some, is_here)) all.push_back(std::move(some));
     }
+    if (const auto wrong = wrong_numbers(index); places.size() < all.size())
+      std::erase_if(all, [&](const Hypothesis& some) { return !reaches(some, index, wrong); });
     return few_of(std::move(all));
   }
 
@@ -289,6 +292,48 @@ class Suppositions {
         return is_in_it && contains(step.mistakes, one.mistake) && !are_equal(step.expected, step.reference);
       });
     });
+  }
+
+  /// The offsets of the numbers that are surely not what is expected: 0 may stand for padding, and a large
+  /// negative one for −∞. None where somebody's tensor has another shape.
+  std::vector<std::size_t> wrong_numbers(std::size_t index) const {
+    std::vector<std::size_t> wrong;
+    const auto& step = steps_[index];
+    const auto* const their = theirs(step);
+    if (their == nullptr || their->shape() != step.shape) return wrong;
+    for (std::size_t i = 0; i < step.reference.size(); ++i)
+      if (const double number = their->view().at(i);
+          number != 0.0 && std::isfinite(number) && std::isfinite(step.reference[i]) &&
+          !is_near(number, step.reference[i], tolerance_.at(step.id)[i]))
+        wrong.push_back(i);
+    return wrong;
+  }
+
+  /// Whether each of these numbers of the step at `index` follows from a step with one of the mistakes.
+  bool reaches(const Hypothesis& mistakes, std::size_t index, const std::vector<std::size_t>& numbers) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < index; ++i)
+      if (any_of(steps_[i].mistakes, [&](const auto& id) { return supposes(mistakes, id, steps_[i].id); }))
+        places.push_back(i);
+    return any_of(steps_[index].mistakes,
+                  [&](const auto& id) { return supposes(mistakes, id, steps_[index].id); }) ||
+           all_of(numbers, [&](std::size_t number) {
+             return any_of(places, [&](std::size_t place) { return follows(index, number, place); });
+           });
+  }
+
+  /// Whether a number of the step at `index` changes with all numbers of an earlier one.
+  bool follows(std::size_t index, std::size_t number, std::size_t earlier) const {
+    auto [found, is_new] = followed_by_.try_emplace({earlier, index});
+    if (is_new) {
+      const auto changed = replays_.with_changed(steps_[earlier].id, Replays::change_all, adopted_);
+      const auto& before = steps_[index].reference;
+      const bool is_known = index < changed.size() && changed[index].reference.size() == before.size() &&
+                            changed[earlier].reference != steps_[earlier].reference;
+      for (std::size_t i = 0; i < before.size(); ++i)
+        found->second.push_back(!is_known || changed[index].reference[i] != before[i]);
+    }
+    return found->second[number];
   }
 
   /// Whether the mistake may be made in one step that lists it and not in another.
@@ -374,6 +419,8 @@ class Suppositions {
   Tolerances tolerance_;
   mutable std::size_t tried_ = 0;  ///< hypotheses of several mistakes, or of some places
   mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<bool>>
+      followed_by_;  ///< whether each number is, by earlier step and step
 };
 
 /// Compares somebody's tensors with what is expected of the steps, number by number. Where they leave the
