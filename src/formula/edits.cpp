@@ -582,7 +582,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   for_each_constant(definition.expr, in_place_of_all, solve);
   solve([&](double c) { return definition.expr * c; });
   solve([&](double c) { return definition.expr + c; });
-  if (!found.empty()) return found;
+  if (!found.empty()) return simplest_first(std::move(found));
 
   for (const auto& condition : detective.places_that_differ())
     for (const auto& edit : edits_in_part(sheet, definition, condition, first))
@@ -602,7 +602,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
         joint.push_back(std::move(deeper));
     }
   }
-  if (!found.empty()) return found;
+  if (!found.empty()) return simplest_first(std::move(found));
 
   for (const auto& edit : first)
     for (const auto& second : edits_of(sheet, edit)) {

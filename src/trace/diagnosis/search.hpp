@@ -344,7 +344,7 @@ class Suppositions {
   /// The smallest ones, where there are many: all steps are computed again for each, and a million of them
   /// take minutes. A search that has tried many tries few more.
   std::vector<Hypothesis> few_of(std::vector<Hypothesis> all) const {
-    constexpr std::size_t most_steps = 60'000, least = 50;
+    constexpr std::size_t most_steps = 40'000, least = 50;
     const auto most = most_steps / steps_.size();
     const auto count = std::min(all.size(), std::max(least, most - std::min(most, tried_)));
     if (count < all.size())
