@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -89,6 +90,10 @@ formula::View weights_of_other_query(const Plan& run, const std::vector<std::str
   options.source = run.options.source;
   options.target = {corpora::in_writing(target)};
   options.model = run.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
+  static std::map<std::tuple<std::vector<std::string>, std::string, std::string, std::size_t>, formula::View>
+      asked;  // `check` runs the lesson many times
+  auto& known = asked[{options.source, options.target.front(), *options.model, rows}];
+  if (known.data != nullptr) return known;
   try {
     run_watched(*run.lesson, make_plan(*run.lesson, options), [&](const attn::Tapped& tapped) {
       const auto& [shape, row] = std::tie(tapped.shape, tapped.row);
@@ -99,9 +104,9 @@ formula::View weights_of_other_query(const Plan& run, const std::vector<std::str
       throw Found{owned_view(std::move(weights))};
     });
   } catch (const Found& found) {  // what comes later would ask another model in its turn
-    return found.weights;
+    known = found.weights;
   }
-  return {};
+  return known;
 }
 
 /// The links that the lab's grammar has between both sentences as a drawing, and where the decoder looks.

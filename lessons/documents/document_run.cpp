@@ -89,6 +89,7 @@ void require_new_name(Telling& run, const std::string& name, const document::Pla
 }
 
 void tell_label(Telling& run, const document::Block& block, const Scope& scope) {
+  if (run.bench().is_mute()) return;
   const auto axis = run.meanings.name_in(block.call.arguments.front(), scope);
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < run.sheet().size_of(axis); ++i)

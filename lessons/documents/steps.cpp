@@ -312,7 +312,7 @@ void compute(Telling& run, std::vector<Step> steps) {
       run.hidden.insert(id);
     else
       shown[id] = {about_rows(run, step),
-                   trace.is_watched() ? mistakes_of_step(run, step, row) : attn::Mistakes{}};
+                   trace.wants_mistakes_of(id) ? mistakes_of_step(run, step, row) : attn::Mistakes{}};
   }
   sheet.compute(
       recurrence, [&](const formula::Definition& step, std::size_t place, formula::Numbers& numbers) {
@@ -357,14 +357,16 @@ void tell_step(Telling& run, const Section& section, const document::Block& form
   if (sheet.tensors().count(id) > 0)
     throw formula::Error(0, fmt::format("there are two tensors of the name {}", id));
   const auto step = step_of(run, section, formula);
-  const auto mistakes = [&] { return trace.is_watched() ? mistakes_of_step(run, step) : attn::Mistakes{}; };
+  const auto mistakes = [&] {
+    return trace.wants_mistakes_of(id) ? mistakes_of_step(run, step) : attn::Mistakes{};
+  };
   auto value = sheet.value(step.definition);
   const bool is_whole = run.outline.has(section, section.heading, "whole numbers") && are_whole(value);
   value.is_whole = is_whole;
   if (run.outline.has(section, section.heading, "hidden")) {
     run.hidden.insert(id);
     sheet.keep(step.definition, std::move(value), false);
-    if (trace.is_watched()) run.mistakes_of_hidden.emplace(id, mistakes());
+    run.mistakes_of_hidden.emplace(id, mistakes());
     return;
   }
   if (run.outline.has(section, section.heading, "no code")) run.without_code.insert(id);

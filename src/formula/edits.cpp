@@ -130,9 +130,11 @@ class Editor {
       const auto whole = expanded(x);
       if (!whole) return;
       add(put, *whole);
-      for_each_part(*whole, bound, put, [&](const Expr& part, const Axes& its, const Put&) {
+      for_each_part(*whole, bound, put, [&](const Expr& part, const Axes& its, const Put& in) {
         if (part->op == Op::call || part->op == Op::over)
           edit(part, its, [&](const Expr& other) { return put(with_other(*whole, part, other)); });
+        else if (part->op == Op::number)
+          edit(part, its, in);
       });
     });
   }
@@ -580,7 +582,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   for_each_constant(definition.expr, in_place_of_all, solve);
   solve([&](double c) { return definition.expr * c; });
   solve([&](double c) { return definition.expr + c; });
-  if (!found.empty()) return found;
+  if (!found.empty()) return simplest_first(std::move(found));
 
   for (const auto& condition : detective.places_that_differ())
     for (const auto& edit : edits_in_part(sheet, definition, condition, first))
@@ -600,7 +602,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
         joint.push_back(std::move(deeper));
     }
   }
-  if (!found.empty()) return found;
+  if (!found.empty()) return simplest_first(std::move(found));
 
   for (const auto& edit : first)
     for (const auto& second : edits_of(sheet, edit)) {

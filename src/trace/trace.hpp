@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -72,7 +73,25 @@ struct Tapped {
 };
 
 /// Watches the tap: is called with each tensor, and may put other elements in its place.
-using Watch = std::function<void(const Tapped& tapped)>;
+class Watch {
+ public:
+  /// Whether it looks at the mistakes of that step, of those that nobody lists for nothing.
+  using Wants = std::function<bool(const std::string& id)>;
+
+  Watch() = default;
+  template <class See>
+  requires std::is_invocable_v<const See&, const Tapped&> Watch(See see, Wants wants = {})
+      : see_(std::move(see)), wants_(std::move(wants)) {}
+
+  explicit operator bool() const { return see_ != nullptr; }
+  void operator()(const Tapped& tapped) const { see_(tapped); }
+  const Wants& wants() const { return wants_; }
+  bool wants_mistakes_of(const std::string& id) const { return see_ && (!wants_ || wants_(id)); }
+
+ private:
+  std::function<void(const Tapped& tapped)> see_{};
+  Wants wants_{};
+};
 
 /// What a trace does beside passing events on.
 struct TraceOptions {
@@ -118,7 +137,8 @@ class Trace {
   bool is_heard() const { return sink_ != nullptr; }
 
   /// Whether somebody watches the tap, and so may ask what a mistake would be.
-  bool is_watched() const { return options_.watch != nullptr; }
+  bool is_watched() const { return static_cast<bool>(options_.watch); }
+  bool wants_mistakes_of(const std::string& id) const { return options_.watch.wants_mistakes_of(full_id(id)); }
 
   /// The id of the last event.
   const std::string& last_id() const { return last_id_; }

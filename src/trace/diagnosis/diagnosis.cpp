@@ -49,15 +49,15 @@ class Search {
     compare_.look_for_zero_padding(steps());
   }
 
-  /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor as one of the
-  /// conventions has them. With `among` ids, none but these are looked at.
-  std::set<std::string> differing(const std::set<std::string>& among) {
+  /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor, where they may be,
+  /// as one of the conventions has them. With `among` ids, none but these are looked at.
+  std::set<std::string> differing(const std::set<std::string>& among, bool may_follow_conventions) {
     std::set<std::string> ids;
     for (std::size_t i = 0; i < steps().size(); ++i) {
       const auto id = steps()[i].id;
       if (theirs(i) == nullptr || (!among.empty() && among.count(id) == 0)) continue;
       if (!is_as_supposed(i) && !compare_.is_right_but_for_fill(steps()[i], *theirs(i)) &&
-          !follows_a_convention(i))
+          !(may_follow_conventions && follows_a_convention(i)))
         ids.insert(id);
     }
     return ids;
@@ -317,7 +317,7 @@ class Search {
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
     const bool contradicts = !found.empty() && found.front().contradictions >= contradictions_of_adopted();
     if (unknown.empty() && (found.empty() || contradicts)) {
-      const auto alone = best_of(index, supposed_.in_some_of(places));
+      const auto alone = best_of(index, supposed_.in_some_of(index, places));
       if (!alone.empty() && (found.empty() || alone.front().rank() < found.front().rank())) found = alone;
     }
     if (found.empty() && unknown.empty()) found = best_beside_mistakes_elsewhere(index, one);
@@ -352,7 +352,7 @@ class Search {
     const auto places = supposed_.places_of_mistakes(index);
     std::vector<Hypothesis> alone;
     for (const auto& id : supposed_.candidates(places)) alone.push_back({id});
-    for (auto hypotheses : {alone, supposed_.in_some_of(places)}) {
+    for (auto hypotheses : {alone, supposed_.in_some_of(index, places, true)}) {
       std::erase_if(hypotheses, [&](const Hypothesis& one) {
         const auto& id = one.begin()->mistake;
         return !is_convention(id) || is_settled(id);
@@ -628,8 +628,8 @@ bool Diagnosis::leaves_open() const {
 
 std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
                                       const std::set<std::string>& conventions,
-                                      const std::set<std::string>& among) {
-  return Search(dump, rerun, conventions).differing(among);
+                                      const std::set<std::string>& among, bool may_follow_conventions) {
+  return Search(dump, rerun, conventions).differing(among, may_follow_conventions);
 }
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {

@@ -80,12 +80,13 @@ struct Diagnosis {
   bool leaves_open() const;          ///< whether a step could not be judged
 };
 
-/// Ids of the dump's steps that are not as the lesson, or one of the conventions, computes them from the
-/// dump's tensors before them, whatever fills what a mask hides. With `among` ids, none but these are looked
-/// at.
+/// Ids of the dump's steps that are not as the lesson or, where they may be, one of the conventions computes
+/// them from the dump's tensors before them, whatever fills what a mask hides. With `among` ids, none but
+/// these are looked at.
 std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
                                       const std::set<std::string>& conventions = {},
-                                      const std::set<std::string>& among = {});
+                                      const std::set<std::string>& among = {},
+                                      bool may_follow_conventions = true);
 
 /// What is wrong in somebody's dump. Each step is computed from their own tensors before it. Where one
 /// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
@@ -283,11 +284,23 @@ void note_moves(const Predictions& still, const Predictions& moved, Tolerances& 
 
 Predictions Replay::predict(const Hypothesis& hypothesis, const Move& move) const {
   Notes notes(hypothesis, theirs_, slacks_);
+  const bool is_first = listed_->empty();
+  const auto wants = [&](const std::string& id) {
+    const auto* const listed = value_in(*listed_, id);
+    if (is_first || hypothesis.empty() || listed == nullptr) return is_first || !hypothesis.empty();
+    return any_of(listed->mistakes, [&](const auto& mistake) { return supposes(hypothesis, mistake, id); });
+  };
   try {
-    rerun_([&](const Tapped& tapped) { notes.take(tapped, move); });
+    rerun_(Watch([&](const Tapped& tapped) { notes.take(tapped, move); }, wants));
   } catch (const SeenAll&) {
   }
-  return notes.finish();
+  auto steps = notes.finish();
+  for (auto& step : steps) {
+    if (is_first) listed_->insert({step.id, {step.mistakes, step.fitted}});
+    if (const auto* const listed = value_in(*listed_, step.id))
+      std::tie(step.mistakes, step.fitted) = std::tie(listed->mistakes, listed->fitted);
+  }
+  return steps;
 }
 
 /// Each number in turn is raised by its slack.

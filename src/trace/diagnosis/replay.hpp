@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -87,6 +88,13 @@ class Replay {
   explicit Replay(Rerun rerun, const Tensors& theirs = nobodys, const Slacks& slacks = none)
       : rerun_(std::move(rerun)), theirs_(theirs), slacks_(slacks) {}
 
+  /// Another run of the same steps, which list the same mistakes.
+  Replay with(Rerun rerun) const {
+    auto other = *this;
+    other.rerun_ = std::move(rerun);
+    return other;
+  }
+
   /// What moves the numbers of a row, along the last axis, after its tensor was noted.
   using Move = std::function<void(double* row, std::size_t length)>;
 
@@ -107,9 +115,17 @@ class Replay {
 
   Tolerances tolerance_by_hand(const Hypothesis& hypothesis, const Predictions& still) const;
 
+  /// The mistakes that a step lists.
+  struct Listed {
+    std::vector<std::string> mistakes;
+    std::set<std::string> fitted;
+  };
+
   Rerun rerun_;
   const Tensors& theirs_;
   const Slacks& slacks_;
+  std::shared_ptr<std::map<std::string, Listed>> listed_ =
+      std::make_shared<std::map<std::string, Listed>>();  ///< by step, since the first run
 };
 
 /// Raises each number of `noted` to how far the one of `still` has moved, or by as much where `adds`.

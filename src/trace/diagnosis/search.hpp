@@ -29,7 +29,7 @@ class Replays {
       : dump_(dump),
         rerun_(rerun),
         unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
-        replay_(replay_with(rerun)) {}
+        replay_(rerun, dump.tensors, dump.slacks) {}
 
   /// The steps in order.
   std::shared_ptr<const Predictions> of(const Hypothesis& mistakes) const {
@@ -44,14 +44,15 @@ class Replays {
   Prediction step_alone(std::size_t index, const std::string& id, const Hypothesis& mistakes) const {
     const auto until_step = [&](const Watch& watch) {
       try {
-        rerun_([&](const Tapped& tapped) {
+        const auto see = [&](const Tapped& tapped) {
           watch(tapped);
           if (tapped.id == id && !tapped.row) throw SeenStep();
-        });
+        };
+        rerun_(Watch(see, watch.wants()));
       } catch (const SeenStep&) {
       }
     };
-    return replay_with(until_step).predict(mistakes)[index];
+    return replay_.with(until_step).predict(mistakes)[index];
   }
 
   /// Makes room where much is remembered: what was tried before is seldom tried again.
@@ -87,7 +88,7 @@ class Replays {
   Predictions with_changed(const std::string& id, void (*change)(const Tapped&),
                            const Hypothesis& mistakes) const {
     const auto rerun = [&](const Watch& watch) {
-      rerun_([&](const Tapped& tapped) {
+      const auto see = [&](const Tapped& tapped) {
         if (tapped.id != id) return watch(tapped);
         const auto now = [&] { return AnyTensor({tapped.dtype, tapped.shape, tapped.elements}); };
         change(tapped);
@@ -95,9 +96,10 @@ class Replays {
         watch(tapped);
         if (!are_identical(changed, now()))
           change(tapped);  // theirs, or a mistaken one, which took its place
-      });
+      };
+      rerun_(Watch(see, watch.wants()));
     };
-    return replay_with(rerun).predict(mistakes);
+    return replay_.with(rerun).predict(mistakes);
   }
 
   /// What rounding to the dump's numbers, and to its decimals, may change.
@@ -125,8 +127,6 @@ class Replays {
 
   /// Ends a run whose later steps do not count.
   struct SeenStep {};
-
-  Replay replay_with(Rerun rerun) const { return Replay(std::move(rerun), dump_.tensors, dump_.slacks); }
 
   const Dump& dump_;
   const Rerun& rerun_;
@@ -209,15 +209,17 @@ class Suppositions {
     return ids;
   }
 
-  /// The same, made in some of these steps, or followed in some groups of steps, and not in the others.
-  std::vector<Hypothesis> in_some_of(const std::vector<std::size_t>& places) const {
+  /// The same, made in some of these steps, or followed in some groups of steps, and not in the others, where
+  /// that may be what is wrong with the one at `index`.
+  std::vector<Hypothesis> in_some_of(std::size_t index, const std::vector<std::size_t>& places,
+                                     bool are_conventions = false) const {
     std::map<std::string, std::vector<Supposed>> by_mistake;
     std::set<std::string> here;
     for (const auto place : places) {
       const auto& step = steps_[place];
       here.insert({step.id, in_group_of(step.id, "").where});
       for (const auto& id : step.mistakes)
-        if (adopted_.count(id) > 0)
+        if (adopted_.count(id) > 0 || (are_conventions && !is_convention(id)))
           continue;
         else if (is_made_by_the_step(id, step))
           by_mistake[id].emplace_back(id, step.id);
@@ -226,9 +228,14 @@ class Suppositions {
     }
     const auto is_here = [&](const Supposed& one) { return here.count(one.where) > 0; };
     std::vector<Hypothesis> all;
-    for (const auto& [id, everywhere] : by_mistake)
+    for (auto& [id, everywhere] : by_mistake) {
+      if (everywhere.size() < 2) continue;
+      drop_what_changes_nothing(everywhere);
       for (auto& some : some_of(everywhere))
         if (some.size() < everywhere.size() && any_of(some, is_here)) all.push_back(std::move(some));
+    }
+    if (const auto wrong = wrong_numbers(index); places.size() < all.size())
+      std::erase_if(all, [&](const Hypothesis& some) { return !reaches(some, index, wrong); });
     return few_of(std::move(all));
   }
 
@@ -275,6 +282,60 @@ class Suppositions {
   }
 
  private:
+  /// Leaves out the steps, and groups of steps, that are what they should be with the mistake in them, too,
+  /// where it is made in all of these.
+  void drop_what_changes_nothing(std::vector<Supposed>& of_mistake) const {
+    const auto steps = replays_.of(adopted_and({of_mistake.front().mistake}));
+    std::erase_if(of_mistake, [&](const Supposed& one) {
+      return !any_of(*steps, [&](const Prediction& step) {
+        const bool is_in_it = one.where == step.id || one == in_group_of(step.id, one.mistake);
+        return is_in_it && contains(step.mistakes, one.mistake) && !are_equal(step.expected, step.reference);
+      });
+    });
+  }
+
+  /// The offsets of the numbers that are surely not what is expected: 0 may stand for padding, and a large
+  /// negative one for −∞. None where somebody's tensor has another shape.
+  std::vector<std::size_t> wrong_numbers(std::size_t index) const {
+    std::vector<std::size_t> wrong;
+    const auto& step = steps_[index];
+    const auto* const their = theirs(step);
+    if (their == nullptr || their->shape() != step.shape) return wrong;
+    for (std::size_t i = 0; i < step.reference.size(); ++i)
+      if (const double number = their->view().at(i);
+          number != 0.0 && std::isfinite(number) && std::isfinite(step.reference[i]) &&
+          !is_near(number, step.reference[i], tolerance_.at(step.id)[i]))
+        wrong.push_back(i);
+    return wrong;
+  }
+
+  /// Whether each of these numbers of the step at `index` follows from a step with one of the mistakes.
+  bool reaches(const Hypothesis& mistakes, std::size_t index, const std::vector<std::size_t>& numbers) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < index; ++i)
+      if (any_of(steps_[i].mistakes, [&](const auto& id) { return supposes(mistakes, id, steps_[i].id); }))
+        places.push_back(i);
+    return any_of(steps_[index].mistakes,
+                  [&](const auto& id) { return supposes(mistakes, id, steps_[index].id); }) ||
+           all_of(numbers, [&](std::size_t number) {
+             return any_of(places, [&](std::size_t place) { return follows(index, number, place); });
+           });
+  }
+
+  /// Whether a number of the step at `index` changes with all numbers of an earlier one.
+  bool follows(std::size_t index, std::size_t number, std::size_t earlier) const {
+    auto [found, is_new] = followed_by_.try_emplace({earlier, index});
+    if (is_new) {
+      const auto changed = replays_.with_changed(steps_[earlier].id, Replays::change_all, adopted_);
+      const auto& before = steps_[index].reference;
+      const bool is_known = index < changed.size() && changed[index].reference.size() == before.size() &&
+                            changed[earlier].reference != steps_[earlier].reference;
+      for (std::size_t i = 0; i < before.size(); ++i)
+        found->second.push_back(!is_known || changed[index].reference[i] != before[i]);
+    }
+    return found->second[number];
+  }
+
   /// Whether the mistake may be made in one step that lists it and not in another.
   static bool is_made_by_the_step(const std::string& id, const Prediction& step) {
     return !is_convention(id) && step.fitted.count(id) == 0;
@@ -283,7 +344,7 @@ class Suppositions {
   /// The smallest ones, where there are many: all steps are computed again for each, and a million of them
   /// take minutes. A search that has tried many tries few more.
   std::vector<Hypothesis> few_of(std::vector<Hypothesis> all) const {
-    constexpr std::size_t most_steps = 120'000, least = 50;
+    constexpr std::size_t most_steps = 40'000, least = 50;
     const auto most = most_steps / steps_.size();
     const auto count = std::min(all.size(), std::max(least, most - std::min(most, tried_)));
     if (count < all.size())
@@ -358,6 +419,8 @@ class Suppositions {
   Tolerances tolerance_;
   mutable std::size_t tried_ = 0;  ///< hypotheses of several mistakes, or of some places
   mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
+  mutable std::map<std::pair<std::size_t, std::size_t>, std::vector<bool>>
+      followed_by_;  ///< whether each number is, by earlier step and step
 };
 
 /// Compares somebody's tensors with what is expected of the steps, number by number. Where they leave the
