@@ -1,12 +1,10 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,7 +17,6 @@
 #include "lessons/workbench/exercises.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/layout.hpp"
 #include "trace/diff/diff.hpp"
 
 namespace lab {

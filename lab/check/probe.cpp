@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -61,8 +60,8 @@ std::string table_of_lines(const std::vector<Line>& lines) {
 /// ", as attn for weights": some common names that check takes for what is asked.
 std::string common_names(const std::vector<Line>& asked) {
   constexpr std::size_t most_named = 3;
-  std::vector<std::string> ids, names;
-  for (const auto& line : asked) ids.push_back(line.id);
+  const auto ids = attn::ids_in(asked);
+  std::vector<std::string> names;
   for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
     if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
       names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));

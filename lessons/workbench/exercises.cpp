@@ -37,7 +37,7 @@ void fill_padding(const std::string& id, attn::AnyTensor& samples, std::uint32_t
 /// Beside a given mask nothing is hidden but by options that were typed.
 void let_given_mask_decide(Plan& plan) {
   const auto is_mask = [](const auto& one) { return one.first == "mask" || one.first.ends_with("/mask"); };
-  if (std::none_of(plan.given.begin(), plan.given.end(), is_mask)) return;
+  if (!attn::any_of(plan.given, is_mask)) return;
   if (!plan.options.is_typed("causal")) plan.options.causal = false;
   if (!plan.options.is_typed("window")) plan.options.window.reset();
 }
@@ -154,8 +154,7 @@ std::vector<std::string> mistakes_of(const Plan& plan) {
   std::vector<std::string> ids;
   run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     for (const auto& mistake : tapped.mistakes)
-      if (std::find(ids.begin(), ids.end(), mistake.id()) == ids.end() && mistake.result(nullptr))
-        ids.push_back(mistake.id());
+      if (!attn::contains(ids, mistake.id()) && mistake.result(nullptr)) ids.push_back(mistake.id());
   });
   return ids;
 }
@@ -164,7 +163,7 @@ std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Pr
   const auto& wanted = part_of(*plan.lesson, plan.options.through).probe->results;
   std::vector<std::string> results;
   for (const auto& step : steps)
-    if (std::find(wanted.begin(), wanted.end(), step.id) != wanted.end()) results.push_back(step.id);
+    if (attn::contains(wanted, step.id)) results.push_back(step.id);
   if (results.empty()) results.push_back(steps.back().id);
   return results;
 }
@@ -229,23 +228,21 @@ class RunInSums : public attn::Sink {
   /// Puts shares in the place of the weights, and keeps the scores that later ones are made of: those that
   /// `then` leaves there.
   void take(const attn::Tapped& tapped, const attn::Watch& then) {
-    if (const auto weights = scores_of_.find(tapped.id); weights != scores_of_.end())
-      put_shares(tapped, scores_.at(weights->second), then);
+    if (const auto* const scores = attn::value_in(scores_of_, tapped.id))
+      put_shares(tapped, scores_.at(*scores), then);
     else if (then)
       then(tapped);
-    if (std::any_of(scores_of_.begin(), scores_of_.end(),
-                    [&](const auto& entry) { return entry.second == tapped.id; }))
+    if (attn::any_of(scores_of_, [&](const auto& entry) { return entry.second == tapped.id; }))
       scores_.insert_or_assign(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
   }
 
   void receive(const attn::Event& event) override {
-    const auto weights = scores_of_.find(event.id);
-    if (weights == scores_of_.end()) return next_->receive(event);
+    const auto* const id = attn::value_in(scores_of_, event.id);
+    if (id == nullptr) return next_->receive(event);
     auto in_sums = event;
     in_sums.formula.replace(0, std::string_view("softmax").size(), "shares");
     const auto& shape = event.tensor->shape;
-    const auto entries = [id = weights->second, &scores = scores_.at(weights->second),
-                          shape](const attn::Index& at) {
+    const auto entries = [id = *id, &scores = scores_.at(*id), shape](const attn::Index& at) {
       return attn::Worked({id, at}, attn::element_at({scores.dtype(), shape, scores.view().data}, at));
     };
     in_sums.worked = attn::worked_sum_shares(entries, shape.back());

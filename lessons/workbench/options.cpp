@@ -1,7 +1,6 @@
 #include "lessons/workbench/options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -109,19 +108,16 @@ std::vector<std::size_t> counts_of_option(const Options& options, std::string_vi
   return counts;
 }
 
-std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
-                                                                 const std::vector<std::string_view>& keys) {
-  std::vector<std::pair<std::string, attn::ConfigValue>> config;
+attn::Config config_of(const Options& options, const std::vector<std::string_view>& keys) {
+  attn::Config config;
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
-    if (std::find(keys.begin(), keys.end(), info.key) == keys.end()) return;
-    config.emplace_back(name_of_option(info.flag), config_value(field));
+    if (attn::contains(keys, info.key)) config.emplace_back(name_of_option(info.flag), config_value(field));
   });
   return config;
 }
 
 void restore(Options& options, const std::vector<std::string_view>& keys,
-             const std::set<std::string_view>& kept,
-             const std::vector<std::pair<std::string, attn::ConfigValue>>& config) {
+             const std::set<std::string_view>& kept, const attn::Config& config) {
   const auto restore_one = [&](const OptionInfo& info, auto& field) {
     if (kept.count(info.key) > 0) return;
     const auto name = name_of_option(info.flag);
@@ -131,7 +127,7 @@ void restore(Options& options, const std::vector<std::string_view>& keys,
                                       info.flag, info.value.empty() ? "true or false" : info.value));
   };
   visit_options(options, [&](const OptionInfo& info, auto& field) {
-    if (std::find(keys.begin(), keys.end(), info.key) != keys.end()) restore_one(info, field);
+    if (attn::contains(keys, info.key)) restore_one(info, field);
   });
   restore_one({.key = "set", .flag = "set", .value = "ID=VALUE", .help = ""}, options.set);
 }

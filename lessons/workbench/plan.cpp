@@ -80,7 +80,7 @@ template <class Field>
 void check_range(const OptionInfo& info, const Field& field) {
   if constexpr (std::is_same_v<Field, std::string>) {
     const auto choices = attn::split(info.value, '|');
-    if (std::find(choices.begin(), choices.end(), field) == choices.end())
+    if (!attn::contains(choices, field))
       throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, field, fmt::join(choices, ", ")));
   } else if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
     if (field && *field < smallest_count(info))
@@ -124,16 +124,14 @@ void check_ranges(const Options& options) {
 void fill_in_d_model(const Lesson& lesson, Options& options,
                      const std::optional<attn::WordVectors>& vectors) {
   if (!lesson.uses("d-model")) return;
-  if (!vectors) {
-    if (!options.d_model) options.d_model = default_d_model;
-    return;
-  }
-  const bool is_typed = options.is_typed("d-model");
-  if (is_typed && *options.d_model != vectors->dimension())
+  if (vectors && options.is_typed("d-model") && *options.d_model != vectors->dimension())
     throw Error(
         fmt::format("--d-model {} contradicts {}, whose vectors have {} numbers; valid: --d-model {} or none",
                     *options.d_model, *options.embeddings, vectors->dimension(), vectors->dimension()));
-  options.d_model = vectors->dimension();
+  if (vectors)
+    options.d_model = vectors->dimension();
+  else if (!options.d_model)
+    options.d_model = default_d_model;
 }
 
 /// d_k = d_v = d_model / heads, where they are not given.
@@ -211,18 +209,16 @@ std::string Plan::for_each_sample() const {
 
 namespace {
 
-using Config = std::vector<std::pair<std::string, attn::ConfigValue>>;
-
 /// Options with their default value; sentences, the seed and dimensions of what the page shows are never
 /// among them.
-std::set<std::string> usual_values(const Config& config, const Config& defaults,
+std::set<std::string> usual_values(const attn::Config& config, const attn::Config& defaults,
                                    const std::vector<std::string_view>& of_detail) {
   std::set<std::string> usual;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const auto& [name, value] = config[i];
-    const bool may_be_left_out =
-        std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value) ||
-        std::find(of_detail.begin(), of_detail.end(), key_of_option(name)) != of_detail.end();
+    const bool may_be_left_out = std::holds_alternative<double>(value) ||
+                                 std::holds_alternative<std::string>(value) ||
+                                 attn::contains(of_detail, key_of_option(name));
     if (may_be_left_out && value == defaults[i].second) usual.insert(name);
   }
   return usual;
@@ -313,11 +309,9 @@ attn::Header Plan::header() const {
                       .config = config_of(options, keys)};
   header.usual =
       usual_values(header.config, config_of(usual_beside(*lesson, options), keys), lesson->of_detail);
-  const auto own = config_of(options, lesson->options);
-  for (const auto& [name, value] : header.config)
-    if (std::none_of(own.begin(), own.end(),
-                     [&name = name](const auto& option) { return option.first == name; }))
-      header.usual.insert(name);
+  auto of_other_parts = keys;
+  std::erase_if(of_other_parts, [&](std::string_view key) { return lesson->uses(key); });
+  for (const auto& [name, value] : config_of(options, of_other_parts)) header.usual.insert(name);
   header.config.emplace_back("set",
                              options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
   if (const auto files = files_of_inputs(options); !files.empty()) header.config.emplace_back("input", files);
@@ -329,17 +323,15 @@ attn::Header Plan::header() const {
   const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
   const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
   if (all_is_given || all_is_trained) header.usual.insert("seed");
-  if (!options.numbers.empty())
-    header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
-  else if (!options.model && draws)
-    header.config.emplace_back(
-        std::string(attn::origin_of_numbers),
-        options.in_place_of_model.empty()
-            ? std::string(lesson->numbers)
-            : fmt::format("{}, since {} is given", lesson->numbers, options.in_place_of_model));
-  else if (options.model && (options.is_typed("seed") || !drawn.empty()))
-    header.config.emplace_back(std::string(attn::origin_of_numbers),
-                               fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));
+  auto origin = options.numbers;
+  if (origin.empty() && !options.model && draws) {
+    origin = lesson->numbers;
+    if (!options.in_place_of_model.empty())
+      origin += fmt::format(", since {} is given", options.in_place_of_model);
+  }
+  if (origin.empty() && options.model && (options.is_typed("seed") || !drawn.empty()))
+    origin = fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn);
+  if (!origin.empty()) header.config.emplace_back(attn::origin_of_numbers, origin);
   if (options.unknown_word) {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");

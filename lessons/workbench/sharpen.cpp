@@ -3,7 +3,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <xtensor/xmath.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"

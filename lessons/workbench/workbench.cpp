@@ -69,8 +69,8 @@ Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tok
 
 Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {
   return rows_of(tokens, d_model(), [this](const std::string& token) {
-    const auto given = given_.find(token);
-    return given == given_.end() ? vector_of(token) : given->second;
+    const auto* const given = attn::value_in(given_, token);
+    return given == nullptr ? vector_of(token) : *given;
   });
 }
 
@@ -177,7 +177,7 @@ std::size_t Workbench::length_of_given(const std::string& id, std::string_view a
 
 std::size_t Workbench::vocabulary_size(const std::vector<std::string>& ids, std::size_t known,
                                        bool by_number) const {
-  const bool is_given = std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return has_given(id); });
+  const bool is_given = attn::any_of(ids, [&](const auto& id) { return has_given(id); });
   const auto least = by_number && is_given ? 1 : known;
   auto size = least;
   for (const auto& id : ids) size = std::max(size, length_of_given(id, "vocabulary", least));
