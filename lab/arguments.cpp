@@ -354,8 +354,7 @@ Command parse_tour(int argc, char** argv) {
     if (options.sentence.empty()) options.sentence = tour().defaults.sentence;
     if (options.target.empty()) options.target = tour().defaults.target;
   }
-  const TakeTour asked{.first = first, .options = run->options, .presentation = run->presentation};
-  return [asked] { return take_tour(asked) ? 0 : 1; };
+  return [run = *run, first] { return take_tour(run, first) ? 0 : 1; };
 }
 
 const std::vector<CommandLine>& command_lines() {

@@ -94,7 +94,7 @@ bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::P
 /// The lesson on the inputs of somebody's file, under whatever names it has them, or on those of a probe.
 lessons::Plan plan_for(const Lesson& lesson, Options options, std::vector<std::string>& assumptions) {
   if (options.input.empty()) return lessons::plan_of_probe(lesson, options);
-  if (options.typed.count("kv-heads") == 0) options.kv_heads.reset();  // as many as there are heads
+  if (!options.is_typed("kv-heads")) options.kv_heads.reset();  // as many as there are heads
   auto given = lessons::open_inputs(lesson, options);
   assumptions = std::move(given.remarks);
   return lessons::plan_of_probe(lesson, options, *given.tensors);

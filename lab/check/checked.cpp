@@ -55,7 +55,7 @@ void refuse_other_mask(const CheckDump& check, const attn::StoredTrace& probe) {
   auto of_probe = check.options;
   lessons::restore(of_probe, check.lesson->options, {}, probe.header().config);
   for (const std::string_view key : {"causal", "window"})
-    if (check.options.typed.count(key) > 0 &&
+    if (check.options.is_typed(key) &&
         lessons::config_of(check.options, {key}) != lessons::config_of(of_probe, {key}))
       throw Error(fmt::format(
           "--{0} contradicts {1}, whose mask hides other keys; valid: no --{0}, or a probe made with "
@@ -182,7 +182,7 @@ Checked read_as_said(const CheckDump& check, const attn::StoredTrace& file, cons
   attn::fit(dump, expected, check.options.mask_true);
   for (auto& assumption : assumptions) dump.assume(std::move(assumption));
   dump.absent = absent_inputs(plan);
-  dump.has_drawn_absent = check.options.typed.count("seed") > 0;
+  dump.has_drawn_absent = check.options.is_typed("seed");
   if (!check.probe) note_rounded_inputs(dump, expected);
   const bool has_input_of_probe = compare_inputs(check, plan, dump, path);
   if (plan.query_tokens().is_padded())
@@ -375,7 +375,7 @@ std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis)
 /// Whether neither the file that has the inputs nor anybody else says how many heads there are.
 bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& source) {
   const auto& config = source.header().config;
-  return check.lesson->uses("heads") && check.options.typed.count("heads") == 0 &&
+  return check.lesson->uses("heads") && !check.options.is_typed("heads") &&
          !attn::any_of(config, [](const auto& one) { return one.first == "heads"; });
 }
 

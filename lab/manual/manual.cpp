@@ -71,10 +71,6 @@ std::string reference(std::string_view topic) {
   return bold(page_name(topic)) + "(1)";
 }
 
-std::string as_printed(const std::string& lines) {
-  return ".nf\n" + in_roff(lines) + ".fi\n";
-}
-
 /// Paragraphs, as a help has them: blank lines part them, and indented lines are kept as they are.
 std::string paragraphs(const std::string& text) {
   std::string result;
@@ -119,7 +115,7 @@ std::string options_in_roff(const CommandHelp& help) {
 }
 
 std::string examples_in_roff(const std::string& examples) {
-  return ".SH EXAMPLES\n" + as_printed(examples.substr(examples.find('\n') + 1));
+  return fmt::format(".SH EXAMPLES\n.nf\n{}.fi\n", in_roff(examples.substr(examples.find('\n') + 1)));
 }
 
 std::string in_help(std::string_view heading) {

@@ -96,86 +96,9 @@ const Lesson& settle_for_probe(const Lesson& lesson, Options& options) {
   return part;
 }
 
-}  // namespace
-
-std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson) {
-  return std::make_shared<const Lesson>(lesson_on(&Lesson::probe, "has no probe", lesson));
-}
-
-Plan plan_of_probe(const Lesson& lesson, Options options, const attn::StoredTrace& inputs) {
-  settle_for_probe(lesson, options);
-  return make_plan(lesson, options, &inputs);
-}
-
-Plan plan_of_probe(const Lesson& lesson, Options options) {
-  const auto& part = settle_for_probe(lesson, options);
-  auto plan = make_plan(lesson, options);
-  let_given_mask_decide(plan);
-  auto inputs = inputs_of(plan);
-  for (auto& [id, tensor] : inputs)
-    if (attn::is_floating(tensor.dtype())) vary_untrained(id, tensor, plan.options.seed);
-  if (part.probe->sharpen != nullptr) part.probe->sharpen(inputs, plan.options);
-  for (auto& [id, tensor] : inputs) {
-    if (!attn::is_floating(tensor.dtype())) continue;
-    fill_padding(id, tensor, plan.options.seed);
-    plan.given.insert_or_assign(id, attn::Given(tensor));
-  }
-  return plan;
-}
-
-attn::Tensors inputs_of(const Plan& plan) {
-  attn::Tensors inputs;
-  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-    if (tapped.kind == attn::Kind::input)
-      inputs.emplace(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
-  });
-  return inputs;
-}
-
-std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan) {
-  const auto rerun = [&](const attn::Watch& watch) { run_watched(*plan.lesson, plan, watch); };
-  return attn::Replay(rerun).predict(mistakes);
-}
-
-std::vector<attn::Prediction> steps_with_input(const std::string& id, const attn::AnyTensor& other,
-                                               const Plan& plan) {
-  const auto rerun = [&](const attn::Watch& watch) {
-    run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-      if (tapped.kind == attn::Kind::input && tapped.id == id)
-        std::copy_n(static_cast<const double*>(other.view().data), attn::element_count(tapped.shape),
-                    static_cast<double*>(tapped.elements));
-      watch(tapped);
-    });
-  };
-  return attn::Replay(rerun).predict();
-}
-
-std::vector<std::string> mistakes_of(const Plan& plan) {
-  std::vector<std::string> ids;
-  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-    for (const auto& mistake : tapped.mistakes)
-      if (!attn::contains(ids, mistake.id()) && mistake.result(nullptr)) ids.push_back(mistake.id());
-  });
-  return ids;
-}
-
-std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Prediction>& steps) {
-  const auto& wanted = part_of(*plan.lesson, plan.options.through).probe->results;
-  std::vector<std::string> results;
-  for (const auto& step : steps)
-    if (attn::contains(wanted, step.id)) results.push_back(step.id);
-  if (results.empty()) results.push_back(steps.back().id);
-  return results;
-}
-
-namespace {
-
 /// Options that would leave numbers which nobody works out by hand, or draw them in another way.
-bool is_beyond_paper(std::string_view option) {
-  const std::set<std::string_view> beyond = {"dropout", "rng",          "draws",      "dtype",
-                                             "model",   "weight-scale", "embeddings", "norm"};
-  return beyond.count(option) > 0;
-}
+const std::set<std::string_view> beyond_paper = {"dropout", "rng",          "draws",      "dtype",
+                                                 "model",   "weight-scale", "embeddings", "norm"};
 
 /// A number drawn as normal(0, 1), made one that is easy to multiply with: half of the weights are 0, and a
 /// sixth of the others.
@@ -193,17 +116,6 @@ attn::AnyTensor rounded_for_paper(const attn::Tapped& tapped, Draw draw, Normali
     numbers[i] = small_number(numbers[i], draw, normaliser);
   return tensor;
 }
-
-/// Finds the steps on the page that are a softmax of one tensor.
-class SoftmaxFinder : public attn::Sink {
- public:
-  void receive(const attn::Event& event) override {
-    if (event.distribution && event.place && event.formula.starts_with("softmax(") &&
-        event.inputs.size() == 1)
-      scores_of[event.id] = event.inputs.front();
-  }
-  std::map<std::string, std::string> scores_of;
-};
 
 /// The shares along one axis of scores.
 attn::AnyTensor shares_along(const attn::AnyTensor& scores, std::size_t axis) {
@@ -268,36 +180,6 @@ class RunInSums : public attn::Sink {
   std::map<std::string, attn::AnyTensor> scores_;
 };
 
-}  // namespace
-
-std::shared_ptr<const Lesson> lesson_of_worksheet(const Lesson& lesson) {
-  auto changed = lesson_on(&Lesson::worksheet,
-                           "has no worksheet: its numbers are too many or too odd for a pencil", lesson);
-  changed.takes_batches = false;
-  if (lesson.uses("weight-scale")) changed.defaults.weight_scale = "1";
-  std::erase_if(changed.options, is_beyond_paper);
-  return std::make_shared<const Lesson>(changed);
-}
-
-WorksheetRun::WorksheetRun(const Plan& plan, Normaliser normaliser) : plan_(plan) {
-  if (normaliser == Normaliser::softmax) return;
-  SoftmaxFinder finder;
-  run(*plan.lesson, plan, finder);
-  scores_of_ = std::move(finder.scores_of);
-}
-
-void WorksheetRun::tell(attn::Sink& sink) const {
-  RunInSums sums(scores_of_, &sink);
-  run(*plan_.lesson, plan_, sums, [&](const attn::Tapped& tapped) { sums.take(tapped, {}); });
-}
-
-void WorksheetRun::watched(const attn::Watch& watch) const {
-  RunInSums sums(scores_of_);
-  run_watched(*plan_.lesson, plan_, [&](const attn::Tapped& tapped) { sums.take(tapped, watch); });
-}
-
-namespace {
-
 /// The plan with the inputs that the lesson draws with another seed, rounded.
 Plan with_draws_of(std::uint32_t seed, const Plan& plan, Options options, Normaliser normaliser) {
   auto rounded = plan;
@@ -334,6 +216,105 @@ std::size_t repeated_rows(const Plan& plan, Normaliser normaliser) {
 }
 
 }  // namespace
+
+std::shared_ptr<const Lesson> lesson_of_probe(const Lesson& lesson) {
+  return std::make_shared<const Lesson>(lesson_on(&Lesson::probe, "has no probe", lesson));
+}
+
+Plan plan_of_probe(const Lesson& lesson, Options options, const attn::StoredTrace& inputs) {
+  settle_for_probe(lesson, options);
+  return make_plan(lesson, options, &inputs);
+}
+
+Plan plan_of_probe(const Lesson& lesson, Options options) {
+  const auto& part = settle_for_probe(lesson, options);
+  auto plan = make_plan(lesson, options);
+  let_given_mask_decide(plan);
+  auto inputs = inputs_of(plan);
+  for (auto& [id, tensor] : inputs)
+    if (attn::is_floating(tensor.dtype())) vary_untrained(id, tensor, plan.options.seed);
+  if (part.probe->sharpen != nullptr) part.probe->sharpen(inputs, plan.options);
+  for (auto& [id, tensor] : inputs) {
+    if (!attn::is_floating(tensor.dtype())) continue;
+    fill_padding(id, tensor, plan.options.seed);
+    plan.given.insert_or_assign(id, attn::Given(tensor));
+  }
+  return plan;
+}
+
+attn::Tensors inputs_of(const Plan& plan) {
+  attn::Tensors inputs;
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    if (tapped.kind == attn::Kind::input)
+      inputs.emplace(tapped.id, attn::AnyTensor({tapped.dtype, tapped.shape, tapped.elements}));
+  });
+  return inputs;
+}
+
+std::vector<attn::Prediction> steps_with(const attn::Hypothesis& mistakes, const Plan& plan) {
+  return attn::Replay([&](const attn::Watch& watch) { run_watched(*plan.lesson, plan, watch); })
+      .predict(mistakes);
+}
+
+std::vector<attn::Prediction> steps_with_input(const std::string& id, const attn::AnyTensor& other,
+                                               const Plan& plan) {
+  const auto rerun = [&](const attn::Watch& watch) {
+    run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+      if (tapped.kind == attn::Kind::input && tapped.id == id)
+        std::copy_n(static_cast<const double*>(other.view().data), attn::element_count(tapped.shape),
+                    static_cast<double*>(tapped.elements));
+      watch(tapped);
+    });
+  };
+  return attn::Replay(rerun).predict();
+}
+
+std::vector<std::string> mistakes_of(const Plan& plan) {
+  std::vector<std::string> ids;
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    for (const auto& mistake : tapped.mistakes)
+      if (!attn::contains(ids, mistake.id()) && mistake.result(nullptr)) ids.push_back(mistake.id());
+  });
+  return ids;
+}
+
+std::vector<std::string> results_of(const Plan& plan, const std::vector<attn::Prediction>& steps) {
+  const auto& wanted = part_of(*plan.lesson, plan.options.through).probe->results;
+  std::vector<std::string> results;
+  for (const auto& step : steps)
+    if (attn::contains(wanted, step.id)) results.push_back(step.id);
+  if (results.empty()) results.push_back(steps.back().id);
+  return results;
+}
+
+std::shared_ptr<const Lesson> lesson_of_worksheet(const Lesson& lesson) {
+  auto changed = lesson_on(&Lesson::worksheet,
+                           "has no worksheet: its numbers are too many or too odd for a pencil", lesson);
+  changed.takes_batches = false;
+  if (lesson.uses("weight-scale")) changed.defaults.weight_scale = "1";
+  std::erase_if(changed.options, [](std::string_view option) { return beyond_paper.contains(option); });
+  return std::make_shared<const Lesson>(changed);
+}
+
+WorksheetRun::WorksheetRun(const Plan& plan, Normaliser normaliser) : plan_(plan) {
+  if (normaliser == Normaliser::softmax) return;
+  attn::EachEvent finder([&](const attn::Event& event) {
+    if (event.distribution && event.place && event.formula.starts_with("softmax(") &&
+        event.inputs.size() == 1)
+      scores_of_[event.id] = event.inputs.front();
+  });
+  run(*plan.lesson, plan, finder);
+}
+
+void WorksheetRun::tell(attn::Sink& sink) const {
+  RunInSums sums(scores_of_, &sink);
+  run(*plan_.lesson, plan_, sums, [&](const attn::Tapped& tapped) { sums.take(tapped, {}); });
+}
+
+void WorksheetRun::watched(const attn::Watch& watch) const {
+  RunInSums sums(scores_of_);
+  run_watched(*plan_.lesson, plan_, [&](const attn::Tapped& tapped) { sums.take(tapped, watch); });
+}
 
 Plan plan_of_worksheet(const Lesson& lesson, const Options& options, Normaliser normaliser) {
   constexpr std::size_t most_tries = 50;

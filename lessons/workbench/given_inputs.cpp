@@ -79,8 +79,7 @@ class Facts {
 
  private:
   const Fact* find(std::string_view dimension) const {
-    const auto found = facts_.find(dimension);
-    return found == facts_.end() ? nullptr : &found->second;
+    return attn::value_in(facts_, std::string(dimension));
   }
 
   /// Whether a decoder is given a source alone. A mask may be that of such a decoder: only X_target teaches
@@ -313,66 +312,8 @@ class Facts {
   const Lesson& lesson_;
   const GivenInputs& given_;
   Options& options_;
-  std::map<std::string, Fact, std::less<>> facts_;
+  std::map<std::string, Fact> facts_;
 };
-
-}  // namespace
-
-GivenInputs::GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set) {
-  for (auto& [id, tensor] : set)
-    if (tensor)
-      add({.id = id}, std::move(*tensor));
-    else
-      identities_.push_back(id);
-  count_of_set_ = tensors_.size();
-  if (file == nullptr) return;
-  header_ = file->header();
-  for (std::size_t i = 0; i < file->tensors().size(); ++i)
-    add(file->tensors()[i], [file, i] { return file->read(i); });
-}
-
-std::string_view GivenInputs::option_of(std::string_view id) const {
-  const auto* tensor = find(id);
-  return tensor != nullptr && tensor < tensors_.data() + count_of_set_ ? of_set : of_file;
-}
-
-attn::GivenTensors GivenInputs::read_inputs() const {
-  attn::GivenTensors given;
-  for (const auto& id : identities_) given.emplace(id, attn::Given(attn::Identity(), of_set));
-  for (std::size_t i = 0; i < tensors_.size(); ++i)
-    if (is_input(tensors_[i]))
-      given.emplace(tensors_[i].id, attn::Given(read(i), option_of(tensors_[i].id)))
-          .first->second.may_be_step = i >= count_of_set_ && !tensors_[i].kind;
-  return given;
-}
-
-void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
-  if (file.header().lesson != lesson.name) return;
-  auto kept = options.typed;
-  kept.insert({"define", "code"});  // what a run did otherwise is no input of the next
-  if (options.has_texts()) kept.insert({"sentence", "source", "target"});
-  const auto& config = file.header().config;
-  restore(options, lesson.options, kept, config);
-  options.is_run_again = true;
-  for (const auto& [name, value] : config) {
-    const auto* text = std::get_if<std::string>(&value);
-    const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value);
-    if (name == "unknown_word" && text != nullptr) options.unknown_word = *text;
-    if (name == attn::origin_of_numbers && text != nullptr) options.numbers = *text;
-    if (name == "read_as" && lists != nullptr)
-      for (const auto& pair : *lists)
-        if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
-    if (name == "vocabulary" && lists != nullptr && lists->size() == 1) options.vocabulary = lists->front();
-  }
-  const bool has_draws = attn::any_of(config, [](const auto& member) { return member.first == "draws"; });
-  if (!has_draws && kept.count("draws") == 0) options.draws = "stream";
-}
-
-void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
-  Facts(lesson, given, options).follow();
-}
-
-namespace {
 
 constexpr std::string_view valid_setting = "ID=[[1,0],[0,1]], ID=identity or ID=@FILE.csv";
 
@@ -431,6 +372,60 @@ SetInput read_setting(const Lesson& lesson, const Options& options, const Settin
 }
 
 }  // namespace
+
+GivenInputs::GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set) {
+  for (auto& [id, tensor] : set)
+    if (tensor)
+      add({.id = id}, std::move(*tensor));
+    else
+      identities_.push_back(id);
+  count_of_set_ = tensors_.size();
+  if (file == nullptr) return;
+  header_ = file->header();
+  for (std::size_t i = 0; i < file->tensors().size(); ++i)
+    add(file->tensors()[i], [file, i] { return file->read(i); });
+}
+
+std::string_view GivenInputs::option_of(std::string_view id) const {
+  const auto* tensor = find(id);
+  return tensor != nullptr && tensor < tensors_.data() + count_of_set_ ? of_set : of_file;
+}
+
+attn::GivenTensors GivenInputs::read_inputs() const {
+  attn::GivenTensors given;
+  for (const auto& id : identities_) given.emplace(id, attn::Given(attn::Identity(), of_set));
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    if (is_input(tensors_[i]))
+      given.emplace(tensors_[i].id, attn::Given(read(i), option_of(tensors_[i].id)))
+          .first->second.may_be_step = i >= count_of_set_ && !tensors_[i].kind;
+  return given;
+}
+
+void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+  if (file.header().lesson != lesson.name) return;
+  auto kept = options.typed;
+  kept.insert({"define", "code"});  // what a run did otherwise is no input of the next
+  if (options.has_texts()) kept.insert({"sentence", "source", "target"});
+  const auto& config = file.header().config;
+  restore(options, lesson.options, kept, config);
+  options.is_run_again = true;
+  for (const auto& [name, value] : config) {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value);
+    if (name == "unknown_word" && text != nullptr) options.unknown_word = *text;
+    if (name == attn::origin_of_numbers && text != nullptr) options.numbers = *text;
+    if (name == "read_as" && lists != nullptr)
+      for (const auto& pair : *lists)
+        if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
+    if (name == "vocabulary" && lists != nullptr && lists->size() == 1) options.vocabulary = lists->front();
+  }
+  const bool has_draws = attn::any_of(config, [](const auto& member) { return member.first == "draws"; });
+  if (!has_draws && kept.count("draws") == 0) options.draws = "stream";
+}
+
+void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
+  Facts(lesson, given, options).follow();
+}
 
 std::vector<SetInput> read_set_inputs(const Lesson& lesson, const Options& options,
                                       const attn::StoredTrace* file) {

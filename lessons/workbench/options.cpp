@@ -48,8 +48,7 @@ bool set(Field& field, const attn::ConfigValue& value) {
   } else {
     if constexpr (std::is_same_v<Field, double>)
       if (whole != nullptr) return field = static_cast<double>(*whole), true;
-    if constexpr (std::is_same_v<Field,
-                                 std::vector<std::string>>)  // an empty list has no type, and may be null
+    if constexpr (is_list<Field>)  // an empty list has no type, and may be null
       if (is_null || (numbers != nullptr && numbers->empty())) return field.clear(), true;
     const auto* same = std::get_if<Field>(&value);
     if (same != nullptr) field = *same;
@@ -80,8 +79,7 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
     using Field = std::decay_t<decltype(field)>;
     if (info.key != key) return;
-    if constexpr (std::is_same_v<Field,
-                                 std::optional<std::size_t>>) {  // the length of an axis, or the window
+    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {  // of an axis, or the window
       if (is_compared ? value == "given" : smallest_count(info) == 0) number = field.has_value();
     } else if constexpr (std::is_same_v<Field, std::optional<std::string>>) {
       number = is_compared ? field == value : field.has_value();

@@ -112,10 +112,10 @@ std::optional<AnyTensor> mask_of(Dump& dump, const ExpectedTensor& mask, attn::M
     given.push_back(fmt::format("{} ({})", tensor.name, attn::to_string(tensor.tensor.shape())));
   };
   for (const auto& tensor : dump.undecided) add(tensor);
-  if (const auto named = dump.as_named.find(mask.id); named != dump.as_named.end()) add(named->second);
+  if (const auto* const named = attn::value_in(dump.as_named, mask.id)) add(*named);
   attn::fit(dump, {mask}, mask_true);
-  const auto found = dump.tensors.find(mask.id);
-  if (found != dump.tensors.end() && found->second.shape() == mask.shape) return found->second;
+  const auto* const found = attn::value_in(dump.tensors, mask.id);
+  if (found != nullptr && found->shape() == mask.shape) return *found;
   if (given.empty()) return std::nullopt;
   const auto queries = mask.shape[1], keys = mask.shape[2];
   throw attn::Error(fmt::format(

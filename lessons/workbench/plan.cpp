@@ -190,25 +190,6 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
 }
 
-}  // namespace
-
-attn::Dtype Plan::dtype() const {
-  for (const auto dtype : {attn::Dtype::float32, attn::Dtype::float16, attn::Dtype::bfloat16})
-    if (options.dtype == attn::name_of(dtype)) return dtype;
-  return attn::Dtype::float64;
-}
-
-bool Plan::is_batched() const {
-  return sentence.size() > 1 || source.size() > 1;
-}
-
-std::string Plan::for_each_sample() const {
-  if (!is_batched()) return "";
-  return sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences";
-}
-
-namespace {
-
 /// Options with their default value; sentences, the seed and dimensions of what the page shows are never
 /// among them.
 std::set<std::string> usual_values(const attn::Config& config, const attn::Config& defaults,
@@ -282,7 +263,49 @@ const Lesson& whole_of(const Lesson& lesson) {
   return lesson;
 }
 
+/// "multihead or transformer-block": the parts that use the option.
+std::string parts_with(const Lesson& lesson, std::string_view key) {
+  std::vector<std::string_view> names;
+  for (const auto* part : lesson.parts)
+    if (part->uses(key)) names.push_back(part->through);
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
+/// The part of the lesson that was typed, or else the one of the trace in `file`.
+const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, Options& options) {
+  if (lesson.parts.empty()) return lesson;
+  if (file != nullptr && file->header().lesson == lesson.name)
+    restore(options, {"through"}, options.typed, file->header().config);
+  const auto& part = part_of(lesson, options.through);
+  visit_options(options, [&](const OptionInfo& info, const auto&) {
+    const bool is_typed = options.is_typed(info.key);
+    const bool is_default =
+        config_of(options, {info.key}) == config_of(lesson.defaults, {info.key}) ||  // as a config has it
+        (info.key == "model" && options.model == "none");
+    if (is_typed && !is_default && lesson.uses(info.key) && !part.uses(info.key))
+      throw Error(fmt::format("--{} does not go with --through {}; valid: --through {}, or no --{}",
+                              info.flag, part.through, parts_with(lesson, info.key), info.flag));
+  });
+  if (!options.heads) options.heads = part.defaults.heads;
+  return part;
+}
+
 }  // namespace
+
+attn::Dtype Plan::dtype() const {
+  for (const auto dtype : {attn::Dtype::float32, attn::Dtype::float16, attn::Dtype::bfloat16})
+    if (options.dtype == attn::name_of(dtype)) return dtype;
+  return attn::Dtype::float64;
+}
+
+bool Plan::is_batched() const {
+  return sentence.size() > 1 || source.size() > 1;
+}
+
+std::string Plan::for_each_sample() const {
+  if (!is_batched()) return "";
+  return sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences";
+}
 
 std::set<std::string> Plan::inputs_to_draw() const {
   if (!lesson->uses("seed") || lesson->inputs == nullptr) return {};
@@ -350,37 +373,6 @@ attn::Header Plan::header() const {
   add_tokens("memory_tokens", memory);
   return header;
 }
-
-namespace {
-
-/// "multihead or transformer-block": the parts that use the option.
-std::string parts_with(const Lesson& lesson, std::string_view key) {
-  std::vector<std::string_view> names;
-  for (const auto* part : lesson.parts)
-    if (part->uses(key)) names.push_back(part->through);
-  return fmt::format("{}", fmt::join(names, " or "));
-}
-
-/// The part of the lesson that was typed, or else the one of the trace in `file`.
-const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, Options& options) {
-  if (lesson.parts.empty()) return lesson;
-  if (file != nullptr && file->header().lesson == lesson.name)
-    restore(options, {"through"}, options.typed, file->header().config);
-  const auto& part = part_of(lesson, options.through);
-  visit_options(options, [&](const OptionInfo& info, const auto&) {
-    const bool is_typed = options.is_typed(info.key);
-    const bool is_default =
-        config_of(options, {info.key}) == config_of(lesson.defaults, {info.key}) ||  // as a config has it
-        (info.key == "model" && options.model == "none");
-    if (is_typed && !is_default && lesson.uses(info.key) && !part.uses(info.key))
-      throw Error(fmt::format("--{} does not go with --through {}; valid: --through {}, or no --{}",
-                              info.flag, part.through, parts_with(lesson, info.key), info.flag));
-  });
-  if (!options.heads) options.heads = part.defaults.heads;
-  return part;
-}
-
-}  // namespace
 
 Plan make_plan(const Lesson& lesson, const Options& options) {
   if (options.input.empty()) return make_plan(lesson, options, nullptr);

@@ -206,7 +206,7 @@ void Workbench::draw_vectors(const attn::TokenBatch& tokens) {
 }
 
 const std::vector<double>& Workbench::draw_vector(const std::string& token) {
-  if (const auto drawn = drawn_.find(token); drawn != drawn_.end()) return drawn->second;
+  if (const auto* const drawn = attn::value_in(drawn_, token)) return *drawn;
   const auto row = draws_.normal("token " + token, 1.0, {d_model()});
   return drawn_.emplace(token, std::vector<double>(row.begin(), row.end())).first->second;
 }
