@@ -125,21 +125,22 @@ std::string with_own_tokens(const std::string& command, const Plan& plan) {
   const auto usual = attn::tokenize(plan.lesson->defaults.sentence).tokens;
   const auto &queries = plan.query_tokens(), &keys = plan.key_tokens();
   if (usual.empty() || keys.size() == 0 || queries.size() == 0) return command;
-  std::string places = plan.is_batched() ? "0, " : "";
-  for (auto begin = open + 1; begin < close;) {
-    const auto end = std::min(command.find(", ", begin), close);
-    auto place = command.substr(begin, end - begin);
-    const auto& own = (end == close ? keys : queries).tokens.front();
+  Values places;
+  for (const auto piece :
+       attn::pieces_of(std::string_view(command).substr(open + 1, close - open - 1), ", ")) {
+    std::string place(piece);
+    const bool is_last = piece.data() + piece.size() == command.data() + close;
+    const auto& own = (is_last ? keys : queries).tokens.front();
     const auto found = std::find(usual.front().begin(), usual.front().end(), place);
     std::optional<double> index;
     if (place.starts_with('#')) index = attn::number_in(place.substr(1));
     if (found != usual.front().end() && !attn::contains(own, place))
       index = static_cast<double>(found - usual.front().begin());
     if (index) place = attn::token_name(own, std::min(static_cast<std::size_t>(*index), own.size() - 1));
-    places += place + (end == close ? "" : ", ");
-    begin = end == close ? close : end + 2;
+    places.push_back(place);
   }
-  return command.substr(0, open + 1) + places + command.substr(close);
+  return fmt::format("{}{}{}{}", command.substr(0, open + 1), plan.is_batched() ? "0, " : "",
+                     fmt::join(places, ", "), command.substr(close));
 }
 
 /// The command with the sentences and the seed of this run where they are not those that `own_lesson` has by

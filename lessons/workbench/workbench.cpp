@@ -161,10 +161,10 @@ bool Workbench::has_given(const std::string& id) const {
 
 std::size_t Workbench::length_of_given(const std::string& id, std::string_view axis,
                                        std::size_t needed) const {
-  if (!has_given(id)) return needed;
+  const auto input = find_input(*plan.lesson, options, trace.full_id(id));
+  if (!input || !trace.is_given(id)) return needed;
   const auto& tensor = plan.given.at(trace.full_id(id)).tensor;
-  const auto extents =
-      extents_of(*plan.lesson, *find_input(*plan.lesson, options, trace.full_id(id)), options);
+  const auto extents = extents_of(*plan.lesson, *input, options);
   if (!tensor || tensor->shape().size() < extents.size()) return needed;
   const auto from_end = std::find_if(extents.rbegin(), extents.rend(),
                                      [&](const Extent& extent) { return extent.name == axis; });
