@@ -354,7 +354,7 @@ Command parse_tour(int argc, char** argv) {
     if (options.sentence.empty()) options.sentence = tour().defaults.sentence;
     if (options.target.empty()) options.target = tour().defaults.target;
   }
-  return [run = *run, first] { return take_tour(run, first) ? 0 : 1; };
+  return [asked = *run, first] { return take_tour(asked, first) ? 0 : 1; };
 }
 
 const std::vector<CommandLine>& command_lines() {

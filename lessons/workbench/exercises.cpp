@@ -55,11 +55,9 @@ void vary_untrained(const std::string& id, attn::AnyTensor& tensor, std::uint32_
 
 /// What is as the probe of the whole lesson has it becomes what that of the part has.
 void take_probe_of_part(const Lesson& whole, const Lesson& part, Options& options) {
-  const auto same_as_whole = [&](std::string_view key) {
-    return !options.is_typed(key) && config_of(options, {key}) == config_of(whole.defaults, {key});
-  };
   for (const auto key : whole.options)
-    if (key != "through" && same_as_whole(key))
+    if (key != "through" && !options.is_typed(key) &&
+        config_of(options, {key}) == config_of(whole.defaults, {key}))
       restore(options, {key}, {}, config_of(part.probe->options, {key}));
   if (!options.has_texts()) options.sentence = part.probe->options.sentence;
 }
@@ -149,12 +147,12 @@ class RunInSums : public attn::Sink {
   }
 
   void receive(const attn::Event& event) override {
-    const auto* const id = attn::value_in(scores_of_, event.id);
-    if (id == nullptr) return next_->receive(event);
+    const auto* const scores_id = attn::value_in(scores_of_, event.id);
+    if (scores_id == nullptr) return next_->receive(event);
     auto in_sums = event;
     in_sums.formula.replace(0, std::string_view("softmax").size(), "shares");
     const auto& shape = event.tensor->shape;
-    const auto entries = [id = *id, &scores = scores_.at(*id), shape](const attn::Index& at) {
+    const auto entries = [id = *scores_id, &scores = scores_.at(*scores_id), shape](const attn::Index& at) {
       return attn::Worked({id, at}, attn::element_at({scores.dtype(), shape, scores.view().data}, at));
     };
     in_sums.worked = attn::worked_sum_shares(entries, shape.back());

@@ -89,11 +89,9 @@ attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump
 std::optional<ExpectedTensor> expected_mask(const std::string& id,
                                             const std::vector<ExpectedTensor>& expected) {
   const auto group = id.substr(0, id.size() - last_of_path(id).size());
-  const auto is_scores = [&](const ExpectedTensor& one) {
-    return one.id == group + "scores" || one.id == group + "weights";
-  };
-  const auto scores = std::find_if(expected.begin(), expected.end(), is_scores);
-  if (scores == expected.end()) return std::nullopt;
+  const auto* scores = attn::find_by_id(expected, group + "scores");
+  if (scores == nullptr) scores = attn::find_by_id(expected, group + "weights");
+  if (scores == nullptr) return std::nullopt;
   const auto& shape = scores->shape;
   return ExpectedTensor{.id = id,
                         .kind = attn::Kind::input,
@@ -345,11 +343,10 @@ std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
 void require_possible_ids(const Lesson& lesson, const Options& options,
                           const std::vector<std::string>& wanted) {
   if (wanted.empty()) return;
-  const auto kind_of = [](const std::string& id) {
-    std::string kind;
-    const auto path = id.ends_with('/') ? id.substr(0, id.size() - 1) : id;
-    for (const char c : last_of_path(path))
-      if (std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
+  const auto kind_of = [](std::string id) {
+    if (id.ends_with('/')) id.pop_back();
+    std::string kind(last_of_path(id));
+    std::erase_if(kind, [](unsigned char c) { return std::isdigit(c) != 0; });
     return kind;
   };
   auto small = options;
@@ -389,30 +386,27 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   const auto id = id_of_mask(lesson, options);
   const auto fusion = fusion_of(options, layout);
   const auto known = possible_ids(lesson, options);
-  auto dump = attn::named(file, known, fusion);
-  decide_by_shapes(lesson, options, file, dump);
-  const auto contested_inputs = [&] {
-    auto contested = dump.contested;
-    std::erase_if(contested, [&](const auto& one) { return !find_input(lesson, options, one.first); });
-    return contested;
+  Dump dump;
+  OwnInputs own;
+  const auto read_with = [&](const Ids& ids) {
+    dump = attn::named(file, ids, fusion);
+    decide_by_shapes(lesson, options, file, dump);
+    own.tensors = inputs_of(lesson, options, dump);
+    own.tensors.erase(id);
+    own.contested = dump.contested;
+    std::erase_if(own.contested, [&](const auto& one) { return !is_input(lesson, options, one.first); });
   };
-  OwnInputs own{.tensors = inputs_of(lesson, options, dump),
-                .other_names = dump.unknown,
-                .contested = contested_inputs()};
-  own.tensors.erase(id);
+  read_with(known);
+  own.other_names = dump.unknown;
   if (own.tensors.empty()) return own;
   const auto plan_without_mask = [&] {
     const attn::TensorsAsTrace given(file.header(), own.tensors);
     return make_plan(lesson, options, &given);
   };
-  dump = attn::named(file, ids_of(plan_without_mask()), fusion);
-  decide_by_shapes(lesson, options, file, dump);
-  own.tensors = inputs_of(lesson, options, dump);
-  own.tensors.erase(id);
+  read_with(ids_of(plan_without_mask()));
+  own.other_names.clear();
   const auto plan = plan_without_mask();
   const auto expected = expected_tensors(plan);
-  own.other_names.clear();
-  own.contested = contested_inputs();
   const auto wanted = expected_mask(id, expected);
   keep_others(own, dump, file, plan, known, attn::ids_in(expected), id, wanted.has_value());
   auto mask = wanted ? mask_of(dump, *wanted, options.mask_true) : std::nullopt;
