@@ -6,7 +6,6 @@
 #include <array>
 #include <filesystem>
 #include <functional>
-#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
@@ -50,8 +49,7 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
 bool takes_mask(const Lesson& lesson) {
   const auto inputs = lesson.inputs(lesson.defaults);
   return lesson.name == "LESSON" || lesson.uses("mask") ||
-         std::any_of(inputs.begin(), inputs.end(),
-                     [](const auto& input) { return attn::last_of_path(input.id) == "mask"; });
+         attn::any_of(inputs, [](const auto& input) { return attn::last_of_path(input.id) == "mask"; });
 }
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
@@ -356,8 +354,7 @@ Command parse_tour(int argc, char** argv) {
     if (options.sentence.empty()) options.sentence = tour().defaults.sentence;
     if (options.target.empty()) options.target = tour().defaults.target;
   }
-  const TakeTour asked{.first = first, .options = run->options, .presentation = run->presentation};
-  return [asked] { return take_tour(asked) ? 0 : 1; };
+  return [asked = *run, first] { return take_tour(asked, first) ? 0 : 1; };
 }
 
 const std::vector<CommandLine>& command_lines() {

@@ -64,14 +64,6 @@ struct RunLesson {
   bool is_quiet = false;  ///< of a comparison: nothing is printed, the exit status tells
 };
 
-/// The lessons in order; of the options only the sentence, the target, the seed, how numbers are drawn and
-/// the dtype are the tour's.
-struct TakeTour {
-  std::size_t first = 0;  ///< index of the lesson to start with
-  lessons::Options options;
-  Presentation presentation;
-};
-
 /// An option, or an argument without one, as its line in the help tells it.
 struct OptionHelp {
   std::vector<std::string> names;  ///< "-o", "--output"; of an argument "DUMP"
@@ -129,10 +121,11 @@ Command parse_train(int argc, char** argv);
 Command parse_manual(int argc, char** argv);
 Command parse_completions(int argc, char** argv);
 
-/// Shows the contents, then the lessons in order. Where both standard input and output are a terminal, shows
-/// each page as `show` does and waits for a key before the next: `q`, Ctrl-C and Ctrl-D end the tour, any
-/// other goes on. Returns whether every claim held.
-bool take_tour(const TakeTour& tour);
+/// Shows the contents, then the lessons in order, from the one at the index `first` on; of the options of
+/// `tour` only the sentence, the target, the seed, how numbers are drawn and the dtype are theirs. Where both
+/// standard input and output are a terminal, shows each page as `show` does and waits for a key before the
+/// next: `q`, Ctrl-C and Ctrl-D end the tour, any other goes on. Returns whether every claim held.
+bool take_tour(const RunLesson& tour, std::size_t first);
 
 /// Runs the lesson and compares it with the trace that is expected of it: with text as text, in the way the
 /// run would have been shown, and with data tensor by tensor. --steps restricts both. Claims that do not hold

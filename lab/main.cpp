@@ -39,12 +39,6 @@ int carry_out(const Command& command) {
   return 0;
 }
 
-}  // namespace
-
-}  // namespace lab
-
-namespace {
-
 const char* const variable_of_threads = "OPENBLAS_NUM_THREADS";
 bool holds_back_threads = false;
 
@@ -74,8 +68,8 @@ void use_memory_again() {
 
 /// Prints the message on one line, whatever the values in it: control characters are shown, not obeyed.
 /// Of several ranks with the same message the first one prints it.
-void report(std::string_view message) {
-  if (!lab::is_first_rank()) return;
+void report_error(std::string_view message) {
+  if (!is_first_rank()) return;
   std::string line = "attnlab: ";
   for (const char character : message) {
     const auto byte = static_cast<unsigned char>(character);
@@ -86,32 +80,34 @@ void report(std::string_view message) {
 
 /// The exit status. What went wrong is told before the ranks part: mpirun ends those that have not spoken
 /// when one of them leaves.
-int answer(const lab::Ranks& ranks, int argc, char** argv) {
+int answer(const Ranks& ranks, int argc, char** argv) {
   try {
     ranks.require_alike();
-    return lab::carry_out(lab::parse(argc, argv));
+    return carry_out(parse(argc, argv));
   } catch (const attn::Error& error) {
-    report(error.what());
+    report_error(error.what());
   } catch (const std::bad_alloc&) {
-    report("the tensors of this run do not fit in memory; valid: smaller dimensions");
+    report_error("the tensors of this run do not fit in memory; valid: smaller dimensions");
   } catch (const std::exception& error) {
-    report(fmt::format("a fault of the program itself: {}", error.what()));
+    report_error(fmt::format("a fault of the program itself: {}", error.what()));
   }
   return 2;
 }
 
 }  // namespace
 
+}  // namespace lab
+
 int main(int argc, char** argv) {
-  let_threads_start();
-  use_memory_again();
+  lab::let_threads_start();
+  lab::use_memory_again();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
   try {
     const lab::Ranks ranks(argc, argv);
-    return answer(ranks, argc, argv);
+    return lab::answer(ranks, argc, argv);
   } catch (const attn::Error& error) {
-    report(error.what());
+    lab::report_error(error.what());
   }
   return lab::is_first_rank() ? 2 : 0;  // the ranks have not met, and the one that speaks must not be ended
 }

@@ -98,6 +98,58 @@ fs::file_status status_for_writing(const std::string& path, std::string_view opt
   return status;
 }
 
+std::string pager_command() {
+  const auto pager = environment("PAGER");
+  if (!pager) return terminal_is_dumb() ? "" : "command -v less >/dev/null || exit 127; exec less -FRX";
+  const bool is_none = pager->find_first_not_of(' ') == pager->npos || pager == "cat";
+  return is_none ? "" : std::string(*pager);
+}
+
+/// Whether the text leaves the last row of the screen free, which the shell's next prompt takes.
+bool fits(std::string_view text, const Screen& screen) {
+  std::size_t rows = 0;
+  while (!text.empty() && rows < screen.rows) {
+    const auto line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const auto width = attn::display_width(attn::without_colours(line));
+    rows += std::max<std::size_t>(1, (width + screen.columns - 1) / screen.columns);
+  }
+  return rows < screen.rows;
+}
+
+/// A pager starts with the signals as they are by default.
+std::FILE* start(const std::string& command) {
+  ::setenv("LESS", "FRX", 0);
+  const SignalAction closed_pipe(SIGPIPE, SIG_DFL);
+  return ::popen(command.c_str(), "w");
+}
+
+/// Whether the pager was there. What ends it ends nothing else: an interrupt is a key of its own.
+bool page_through(const std::string& command, const std::string& text) {
+  std::FILE* pager = start(command);
+  if (pager == nullptr) return false;
+  const SignalAction interrupt(SIGINT, SIG_IGN), quit(SIGQUIT, SIG_IGN);
+  std::fwrite(text.data(), 1, text.size(), pager);  // in vain where the reader has left
+  const int status = ::pclose(pager);
+  constexpr int not_executable = 126, not_found = 127;  // as the shell reports
+  return !WIFEXITED(status) || (WEXITSTATUS(status) != not_executable && WEXITSTATUS(status) != not_found);
+}
+
+constexpr std::size_t bar_cells = 30, bar_width = 79;
+const char* const back_and_wipe = "\r\x1B[K";
+
+/// In place of what stands there.
+void show_on_stderr(const std::string& line) {
+  fmt::print(stderr, "{}{}", back_and_wipe, attn::shorten(line, bar_width));
+  std::fflush(stderr);
+}
+
+/// On a terminal, and where ATTNLAB_PROGRESS says otherwise as it says.
+bool is_wanted() {
+  const auto asked = environment("ATTNLAB_PROGRESS");
+  return asked ? asked == "1" : isatty(STDERR_FILENO) == 1;
+}
+
 }  // namespace
 
 void write_to_stdout(const std::string& text) {
@@ -146,64 +198,6 @@ std::optional<std::string> tensor_file(const std::string& path, const attn::Head
   return std::nullopt;
 }
 
-namespace {
-
-std::string pager_command() {
-  const char* chosen = std::getenv("PAGER");
-  if (chosen == nullptr)
-    return terminal_is_dumb() ? "" : "command -v less >/dev/null || exit 127; exec less -FRX";
-  const std::string_view pager = chosen;
-  const bool is_none = pager.find_first_not_of(' ') == pager.npos || pager == "cat";
-  return is_none ? "" : std::string(pager);
-}
-
-/// Whether the text leaves the last row of the screen free, which the shell's next prompt takes.
-bool fits(std::string_view text, const Screen& screen) {
-  std::size_t rows = 0;
-  while (!text.empty() && rows < screen.rows) {
-    const auto line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto width = attn::display_width(attn::without_colours(line));
-    rows += std::max<std::size_t>(1, (width + screen.columns - 1) / screen.columns);
-  }
-  return rows < screen.rows;
-}
-
-/// A pager starts with the signals as they are by default.
-std::FILE* start(const std::string& command) {
-  ::setenv("LESS", "FRX", 0);
-  const SignalAction closed_pipe(SIGPIPE, SIG_DFL);
-  return ::popen(command.c_str(), "w");
-}
-
-/// Whether the pager was there. What ends it ends nothing else: an interrupt is a key of its own.
-bool page_through(const std::string& command, const std::string& text) {
-  std::FILE* pager = start(command);
-  if (pager == nullptr) return false;
-  const SignalAction interrupt(SIGINT, SIG_IGN), quit(SIGQUIT, SIG_IGN);
-  std::fwrite(text.data(), 1, text.size(), pager);  // in vain where the reader has left
-  const int status = ::pclose(pager);
-  constexpr int not_executable = 126, not_found = 127;  // as the shell reports
-  return !WIFEXITED(status) || (WEXITSTATUS(status) != not_executable && WEXITSTATUS(status) != not_found);
-}
-
-constexpr std::size_t bar_cells = 30, bar_width = 79;
-const char* const back_and_wipe = "\r\x1B[K";
-
-/// In place of what stands there.
-void show_on_stderr(const std::string& line) {
-  fmt::print(stderr, "{}{}", back_and_wipe, attn::shorten(line, bar_width));
-  std::fflush(stderr);
-}
-
-/// On a terminal, and where ATTNLAB_PROGRESS says otherwise as it says.
-bool is_wanted() {
-  const char* asked = std::getenv("ATTNLAB_PROGRESS");
-  return asked == nullptr ? isatty(STDERR_FILENO) == 1 : std::string_view(asked) == "1";
-}
-
-}  // namespace
-
 void show(const std::string& text, Paging paging) {
   const auto screen = screen_of_stdout();
   const bool is_too_long = paging == Paging::automatic && screen && !fits(text, *screen);
@@ -230,9 +224,13 @@ std::optional<Screen> screen_of_stdout() {
   return Screen{.rows = size.ws_row, .columns = size.ws_col};
 }
 
+std::optional<std::string_view> environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string_view>(value);
+}
+
 bool terminal_is_dumb() {
-  const char* terminal = std::getenv("TERM");
-  return terminal == nullptr || std::string_view(terminal) == "dumb";
+  return environment("TERM").value_or("dumb") == "dumb";
 }
 
 std::string converted(const std::string& svg, const std::string& format, const std::string& paper,

@@ -74,6 +74,9 @@ bool stdout_is_terminal();
 /// The terminal that standard output is. Nothing where it is no terminal, or one that does not tell its size.
 std::optional<Screen> screen_of_stdout();
 
+/// A variable of the environment, which may be empty; nothing where it is not set.
+std::optional<std::string_view> environment(const char* name);
+
 /// Whether TERM says that escape sequences mean nothing to the terminal; also where it is not set.
 bool terminal_is_dumb();
 

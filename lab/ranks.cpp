@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "fast/ranks/network.hpp"
+#include "lab/output.hpp"
 
 namespace lab {
 
@@ -19,16 +19,8 @@ attn::fast::Network* joined_network = nullptr;
 bool is_other_rank = false;
 
 bool runs_on_ranks(const std::vector<std::string_view>& arguments) {
-  if (arguments.empty()) return false;
-  const auto asks_for_ranks = [](std::string_view argument) { return argument == "--ranks"; };
-  return arguments.front() == "ring" ||
-         (arguments.front() == "bench" && std::any_of(arguments.begin(), arguments.end(), asks_for_ranks));
-}
-
-/// Before MPI is loaded its launcher says who this is.
-bool launcher_says_other_rank() {
-  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
-  return rank != nullptr && std::string_view(rank) != "0";
+  return !arguments.empty() && (arguments.front() == "ring" ||
+                                (arguments.front() == "bench" && attn::contains(arguments, "--ranks")));
 }
 
 }  // namespace
@@ -36,7 +28,7 @@ bool launcher_says_other_rank() {
 Ranks::Ranks(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
   if (!attn::fast::started_by_mpirun() || !runs_on_ranks(arguments)) return;
-  is_other_rank = launcher_says_other_rank();
+  is_other_rank = environment("OMPI_COMM_WORLD_RANK").value_or("0") != "0";  // before MPI is loaded
   identity_ = fmt::format("attnlab " ATTNLAB_VERSION ": {}", fmt::join(arguments, " "));
   network_ = attn::fast::join_mpirun();
   joined_network = network_.get();

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 #include <optional>
 
 #include "attn/error.hpp"
@@ -70,15 +68,11 @@ void check(const Presentation& shown, Format format) {
         "--explain shows entries as text and nothing else; valid: --format text, no --steps, no --shapes");
 }
 
-bool environment_has(const char* name) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0';
-}
-
 bool is_colored(const Presentation& presentation) {
   if (presentation.style.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
-  return !presentation.output && stdout_is_terminal() && !environment_has("NO_COLOR") && !terminal_is_dumb();
+  return !presentation.output && stdout_is_terminal() && environment("NO_COLOR").value_or("").empty() &&
+         !terminal_is_dumb();
 }
 
 attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
@@ -123,16 +117,6 @@ attn::PictureStyle picture_style_of(const Presentation& presentation, const less
   return style;
 }
 
-/// Hands each event to a function.
-class Listener : public attn::Sink {
- public:
-  explicit Listener(std::function<void(const attn::Event&)> hear) : hear_(std::move(hear)) {}
-  void receive(const attn::Event& event) override { hear_(event); }
-
- private:
-  std::function<void(const attn::Event&)> hear_;
-};
-
 /// Runs the lesson into the sink, through the filter that --steps and --shapes ask for, unless its numbers
 /// would make a text that is too long to be of use; a script needs every input and all code, whatever it
 /// asserts. Returns whether every claim held.
@@ -144,7 +128,7 @@ bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan)
   const bool makes_script = is_script(format);
   const bool is_limited = (format == Format::json || makes_script) && !shown.style.full && !shown.shapes;
   std::size_t numbers = 0;
-  Listener limited([&](const attn::Event& event) {
+  attn::EachEvent limited([&](const attn::Event& event) {
     if (event.tensor && (event.kind == attn::Kind::input || !makes_script))
       numbers += attn::element_count(event.tensor->shape);
     if (is_limited && numbers > most_numbers)
@@ -163,7 +147,7 @@ bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan)
 }
 
 template <class Renderer>
-Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) {
+Page render(const RunLesson& run, const lessons::Plan& plan, Renderer&& renderer) {
   const bool all_claims_hold = run_into(renderer, run, plan);
   return {renderer.finish(), all_claims_hold};
 }
@@ -175,6 +159,19 @@ Page explain(const RunLesson& run, const lessons::Plan& plan) {
   if (const auto origin = plan.header().text(attn::origin_of_numbers); origin.starts_with("drawn"))
     page.text += "\nAll numbers come from inputs that were " + origin + ".\n";
   if (style.plain) page.text = attn::in_ascii(page.text);
+  return page;
+}
+
+/// A picture, as SVG or as what is made of that.
+Page draw(const RunLesson& run, const lessons::Plan& plan, const attn::Header& header, Format format) {
+  attn::SvgRenderer renderer(header, picture_style_of(run.presentation, plan));
+  auto page = render(run, plan, renderer);
+  for (const auto& remark : renderer.remarks()) fmt::print(stderr, "attnlab: {}\n", remark);
+  if (format == Format::svg) return page;
+  const bool is_dark = run.presentation.picture.theme == attn::PictureTheme::dark;
+  const auto paper = attn::svg::palette(is_dark ? attn::svg::Theme::dark : attn::svg::Theme::light).paper;
+  page.text = converted(page.text, format == Format::png ? "png" : "pdf", attn::svg::hex(paper),
+                        !run.presentation.picture.size);
   return page;
 }
 
@@ -200,7 +197,7 @@ lessons::Plan plan_of(const RunLesson& run) {
   auto* const others = network();
   auto options = options_of(run);
   if (others == nullptr) return lessons::make_plan(*run.lesson, options);
-  if (options.typed.count("ranks") > 0 && options.ranks != others->ranks())
+  if (options.is_typed("ranks") && options.ranks != others->ranks())
     throw attn::Error(fmt::format("--ranks {}, but mpirun started {}; valid: --ranks {}, or without it",
                                   *options.ranks, others->ranks(), others->ranks()));
   options.ranks = others->ranks();
@@ -218,7 +215,7 @@ void tell_assumed_heads(const lessons::Plan& plan, Format format) {
 
 using lessons::Lesson;
 
-std::string contents(const TakeTour& tour) {
+std::string contents(const RunLesson& tour) {
   const auto& sentence = tour.options.sentence;
   auto text =
       sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
@@ -231,7 +228,7 @@ std::string contents(const TakeTour& tour) {
 }
 
 /// The lesson with its defaults, on the tour's sentences where there are some.
-RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
+RunLesson stop_at(const Lesson& lesson, const RunLesson& tour) {
   RunLesson run{.lesson = &lesson, .options = lesson.defaults, .presentation = tour.presentation};
   auto& options = run.options;
   if (!tour.options.sentence.empty()) {
@@ -274,20 +271,16 @@ class KeyByKey {
   termios before_{};
 };
 
-bool leaves(char key) {
-  constexpr char control_c = 3, control_d = 4;
-  return key == 'q' || key == 'Q' || key == control_c || key == control_d;
-}
-
 /// Whether the reader wants to go on; an end of input is a no.
 bool wants_to_go_on(std::size_t next) {
+  constexpr std::string_view leaving = "qQ\x03\x04";  // Ctrl-C and Ctrl-D among them
   const auto& all = lessons::all_lessons();
   const KeyByKey terminal;
   write_to_stdout(
       fmt::format("\n— any key: {}, {} of {} · q: leave the tour —", all[next]->name, next + 1, all.size()));
   const auto key = terminal.next();
   write_to_stdout("\r\x1B[K");
-  return key && !leaves(*key);
+  return key && leaving.find(*key) == leaving.npos;
 }
 
 }  // namespace
@@ -336,32 +329,22 @@ Page run_lesson(const RunLesson& run) {
       return render(run, plan, attn::HtmlRenderer(header, style_of(run.presentation, plan)));
     case Format::svg:
     case Format::png:
-    case Format::pdf: {
-      attn::SvgRenderer renderer(header, picture_style_of(run.presentation, plan));
-      const bool all_claims_hold = run_into(renderer, run, plan);
-      Page page{renderer.finish(), all_claims_hold};
-      for (const auto& remark : renderer.remarks()) fmt::print(stderr, "attnlab: {}\n", remark);
-      if (format == Format::svg) return page;
-      const bool is_dark = run.presentation.picture.theme == attn::PictureTheme::dark;
-      const auto paper = attn::svg::palette(is_dark ? attn::svg::Theme::dark : attn::svg::Theme::light).paper;
-      page.text = converted(page.text, format == Format::png ? "png" : "pdf", attn::svg::hex(paper),
-                            !run.presentation.picture.size);
-      return page;
-    }
+    case Format::pdf:
+      return draw(run, plan, header, format);
     default:
       if (!run.presentation.explain.empty()) return explain(run, plan);
       return render(run, plan, attn::TextRenderer(header, style_of(run.presentation, plan)));
   }
 }
 
-bool take_tour(const TakeTour& tour) {
+bool take_tour(const RunLesson& tour, std::size_t first) {
   const bool is_read_by_a_person =
       isatty(STDIN_FILENO) == 1 && stdout_is_terminal() && !tour.presentation.output;
   const auto& all = lessons::all_lessons();
   bool all_claims_hold = true;
   auto text = contents(tour);
   if (is_read_by_a_person) show(text, tour.presentation.paging);
-  for (auto i = tour.first; i < all.size() && (!is_read_by_a_person || wants_to_go_on(i)); ++i) {
+  for (auto i = first; i < all.size() && (!is_read_by_a_person || wants_to_go_on(i)); ++i) {
     const auto page = run_lesson(stop_at(*all[i], tour));
     all_claims_hold = all_claims_hold && page.all_claims_hold;
     if (is_read_by_a_person)

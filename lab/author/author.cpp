@@ -16,7 +16,6 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
-#include "document/prose.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lessons/documents/documents.hpp"
@@ -143,9 +142,8 @@ class Review {
     const std::string column = ", column ";
     const auto at = fault.find(column);
     const auto place = fault.substr(0, at == fault.npos ? at : fault.find(':', at));
-    const bool is_known = std::any_of(faults.begin(), faults.end(),
-                                      [&](const std::string& known) { return known.starts_with(place); });
-    if (!is_known) faults.push_back(fault);
+    if (!attn::any_of(faults, [&](const std::string& known) { return known.starts_with(place); }))
+      faults.push_back(fault);
   }
 
   void add_at(const document::Place& place, const std::string& fault) {
@@ -245,7 +243,7 @@ std::string copy_of(const std::string& lesson, const std::string& file) {
   std::vector<std::string> valid;
   for (const auto* one : lessons::all_lessons())
     if (one->document != nullptr) valid.emplace_back(one->name);
-  if (std::find(valid.begin(), valid.end(), lesson) == valid.end())
+  if (!attn::contains(valid, lesson))
     throw attn::Error(fmt::format("--from {} is no lesson that is one document; {}", lesson,
                                   attn::valid_instead_of(lesson, valid)));
   const auto run = "run " + std::filesystem::path(file).filename().string();

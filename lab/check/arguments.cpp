@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "trace/diagnosis/dump.hpp"
 
 namespace lab {
@@ -44,7 +44,7 @@ void add_no_window(CLI::App& app, const Lesson& lesson, lessons::Options& option
 
 /// What shows mistakes are numbers that are drawn.
 void refuse_model(const std::string& command, const lessons::Options& options) {
-  if (options.typed.count("model") > 0 && options.model != "none")
+  if (options.is_typed("model") && options.model != "none")
     throw Error(
         fmt::format("{}: --model {}: its numbers are drawn, so that mistakes show; valid: --model none, "
                     "or no --model",

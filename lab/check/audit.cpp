@@ -1,12 +1,10 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,7 +17,6 @@
 #include "lessons/workbench/exercises.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/layout.hpp"
 #include "trace/diff/diff.hpp"
 
 namespace lab {
@@ -97,7 +94,7 @@ bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::P
 /// The lesson on the inputs of somebody's file, under whatever names it has them, or on those of a probe.
 lessons::Plan plan_for(const Lesson& lesson, Options options, std::vector<std::string>& assumptions) {
   if (options.input.empty()) return lessons::plan_of_probe(lesson, options);
-  if (options.typed.count("kv-heads") == 0) options.kv_heads.reset();  // as many as there are heads
+  if (!options.is_typed("kv-heads")) options.kv_heads.reset();  // as many as there are heads
   auto given = lessons::open_inputs(lesson, options);
   assumptions = std::move(given.remarks);
   return lessons::plan_of_probe(lesson, options, *given.tensors);

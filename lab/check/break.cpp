@@ -17,6 +17,7 @@
 #include "lessons/workbench/exercises.hpp"
 #include "page/builder.hpp"
 #include "page/html/markup.hpp"
+#include "page/text/plain.hpp"
 #include "page/text/text.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diff/diff.hpp"
@@ -121,11 +122,9 @@ std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
   std::string text = "\nWhich of the lesson's checks notice it (what a check computes again is right)\n";
   attn::EachEvent claims([&](const attn::Event& event) {
     if (!event.measurement) return;
-    std::string start = event.measurement->holds() ? "  passes   " : "  notices  ";
-    for (const auto& line : attn::wrap(event.measurement->claim, attn::usual_width - start.size())) {
-      text += start + line + '\n';
-      start.assign(start.size(), ' ');
-    }
+    const std::string start = event.measurement->holds() ? "  passes   " : "  notices  ";
+    const auto lines = attn::wrap(event.measurement->claim, attn::usual_width - start.size());
+    text += attn::hanging(start, lines, start.size());
   });
   lessons::run(*plan.lesson, plan, claims, attn::made_on_purpose({id}));
   return text;

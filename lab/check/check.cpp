@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -328,8 +327,7 @@ std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const
 }
 
 bool is_on_github() {
-  const char* const value = std::getenv("GITHUB_ACTIONS");
-  return value != nullptr && std::string_view(value) == "true";
+  return environment("GITHUB_ACTIONS") == "true";
 }
 
 /// Writes the cases for whom they are: a file, or GitHub Actions, which reads what its runs print.

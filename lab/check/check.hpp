@@ -12,7 +12,6 @@
 #include "attn/error.hpp"
 #include "lab/output.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/exercises.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"

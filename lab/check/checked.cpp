@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -56,7 +55,7 @@ void refuse_other_mask(const CheckDump& check, const attn::StoredTrace& probe) {
   auto of_probe = check.options;
   lessons::restore(of_probe, check.lesson->options, {}, probe.header().config);
   for (const std::string_view key : {"causal", "window"})
-    if (check.options.typed.count(key) > 0 &&
+    if (check.options.is_typed(key) &&
         lessons::config_of(check.options, {key}) != lessons::config_of(of_probe, {key}))
       throw Error(fmt::format(
           "--{0} contradicts {1}, whose mask hides other keys; valid: no --{0}, or a probe made with "
@@ -153,9 +152,9 @@ attn::Renames renames_of(const CheckDump& check) {
 }
 
 bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
-  const auto& typed = check.options.typed;
-  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
-         typed.count("source") > 0 || typed.count("target") > 0;
+  const auto& options = check.options;
+  return check.probe || !file.header().lesson.empty() || options.is_typed("sentence") ||
+         options.is_typed("source") || options.is_typed("target");
 }
 
 /// The dump in `file` as its names, options and shapes have it; with `by_mistakes` an undecided tensor may be
@@ -170,8 +169,7 @@ Checked read_as_said(const CheckDump& check, const attn::StoredTrace& file, cons
                     path, check.lesson->name, check.lesson->name));
   auto [plan, assumptions] = inputs_of(check, source, path);
   auto expected = expected_tensors(plan);
-  std::vector<std::string> ids;
-  for (const auto& one : expected) ids.push_back(one.id);
+  const auto ids = attn::ids_in(expected);
   const auto fusion = fusion_of(check.options, check.fused);
   auto dump = attn::named(file, ids, fusion);
   refuse_unknown_renames(check, dump, ids);
@@ -184,12 +182,11 @@ Checked read_as_said(const CheckDump& check, const attn::StoredTrace& file, cons
   attn::fit(dump, expected, check.options.mask_true);
   for (auto& assumption : assumptions) dump.assume(std::move(assumption));
   dump.absent = absent_inputs(plan);
-  dump.has_drawn_absent = check.options.typed.count("seed") > 0;
+  dump.has_drawn_absent = check.options.is_typed("seed");
   if (!check.probe) note_rounded_inputs(dump, expected);
   const bool has_input_of_probe = compare_inputs(check, plan, dump, path);
-  const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
-  if (queries.is_padded())
-    dump.lengths = queries.lengths();
+  if (plan.query_tokens().is_padded())
+    dump.lengths = plan.query_tokens().lengths();
   else if (plan.target.size() == 0)
     dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
@@ -335,8 +332,7 @@ void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const st
 /// The file under the names of --rename, of which it or one of `given` has each. Of a folder, not every file
 /// need have them.
 attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace& file, const Files& given) {
-  std::vector<std::string> names;
-  for (const auto& tensor : file.tensors()) names.push_back(tensor.id);
+  auto names = attn::ids_in(file.tensors());
   for (const auto& one : given)
     for (const auto& tensor : one->tensors()) names.push_back(tensor.id);
   for (const auto& [from, to] : check.renames) {
@@ -379,7 +375,7 @@ std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis)
 /// Whether neither the file that has the inputs nor anybody else says how many heads there are.
 bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& source) {
   const auto& config = source.header().config;
-  return check.lesson->uses("heads") && check.options.typed.count("heads") == 0 &&
+  return check.lesson->uses("heads") && !check.options.is_typed("heads") &&
          !attn::any_of(config, [](const auto& one) { return one.first == "heads"; });
 }
 

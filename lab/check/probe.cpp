@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -61,8 +60,8 @@ std::string table_of_lines(const std::vector<Line>& lines) {
 /// ", as attn for weights": some common names that check takes for what is asked.
 std::string common_names(const std::vector<Line>& asked) {
   constexpr std::size_t most_named = 3;
-  std::vector<std::string> ids, names;
-  for (const auto& line : asked) ids.push_back(line.id);
+  const auto ids = attn::ids_in(asked);
+  std::vector<std::string> names;
   for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
     if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
       names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));
@@ -92,7 +91,7 @@ std::string filled(std::string_view heading, const Words&... words) {
 /// What the options mean for the shapes and the masks.
 std::string rules_of(const lessons::Plan& plan) {
   const auto& options = plan.options;
-  const bool is_usually_causal = options.typed.count("causal") == 0 || plan.lesson->defaults.causal;
+  const bool is_usually_causal = !options.is_typed("causal") || plan.lesson->defaults.causal;
   std::string text;
   if (options.kv_heads && options.kv_heads != options.heads)
     text += ' ' + filled("task of shared heads", *options.heads / *options.kv_heads, *options.heads);
@@ -137,11 +136,8 @@ std::string id_of(const attn::Tensors& inputs) {
 }
 
 /// A probe, and the task sheet that calls its file `name`.
-struct Written {
-  std::string inputs, task;
-};
-
-Written written_probe(const MakeProbe& probe, const lessons::Options& options, const std::string& name) {
+std::pair<std::string, std::string> written_probe(const MakeProbe& probe, const lessons::Options& options,
+                                                  const std::string& name) {
   const auto plan = lessons::plan_of_probe(*probe.lesson, options);
   auto header = plan.header();
   const auto id = id_of(lessons::inputs_of(plan));

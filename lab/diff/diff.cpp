@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -21,7 +20,6 @@
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "page/text/text.hpp"
-#include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/file.hpp"
 #include "trace/stored_trace.hpp"
@@ -119,8 +117,7 @@ attn::TensorsAsTrace without_axes_of_one(const attn::StoredTrace& file, const at
   for (const auto& stored : file.tensors()) {
     auto shape = stored.shape;
     const auto is_in_run = [&] {
-      return std::any_of(of_run.tensors().begin(), of_run.tensors().end(),
-                         [&](const auto& tensor) { return tensor.shape == shape; });
+      return attn::any_of(of_run.tensors(), [&](const auto& tensor) { return tensor.shape == shape; });
     };
     while (!is_in_run() && shape.size() > 1 && shape.front() == 1) shape.erase(shape.begin());
     auto tensor = file.read(stored.id);

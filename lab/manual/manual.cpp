@@ -71,10 +71,6 @@ std::string reference(std::string_view topic) {
   return bold(page_name(topic)) + "(1)";
 }
 
-std::string as_printed(const std::string& lines) {
-  return ".nf\n" + in_roff(lines) + ".fi\n";
-}
-
 /// Paragraphs, as a help has them: blank lines part them, and indented lines are kept as they are.
 std::string paragraphs(const std::string& text) {
   std::string result;
@@ -108,7 +104,7 @@ std::string option_in_roff(const OptionHelp& option) {
 std::string options_in_roff(const CommandHelp& help) {
   std::vector<std::string> groups;
   for (const auto& option : help.options)
-    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+    if (!attn::contains(groups, option.group)) groups.push_back(option.group);
   std::string text = ".SH OPTIONS\n";
   for (const auto& group : groups) {
     if (!group.empty()) text += fmt::format(".SS {}\n", in_roff(group));
@@ -119,7 +115,7 @@ std::string options_in_roff(const CommandHelp& help) {
 }
 
 std::string examples_in_roff(const std::string& examples) {
-  return ".SH EXAMPLES\n" + as_printed(examples.substr(examples.find('\n') + 1));
+  return fmt::format(".SH EXAMPLES\n.nf\n{}.fi\n", in_roff(examples.substr(examples.find('\n') + 1)));
 }
 
 std::string in_help(std::string_view heading) {
@@ -160,7 +156,7 @@ std::string page_of_program() {
     of_lessons += entry(reference(lesson->name), lesson->title);
   const auto topics = manual_topics();
   for (const auto& line : command_lines()) {
-    const bool has_page = std::find(topics.begin(), topics.end(), line.name) != topics.end();
+    const bool has_page = attn::contains(topics, std::string(line.name));
     of_commands += entry(has_page ? reference(line.name) : bold(line.name), line.summary);
   }
   return text + fmt::format(fmt::runtime(help_text("program in roff")), of_lessons, of_commands) +
@@ -235,7 +231,7 @@ Words words_of_values(const OptionHelp& option, const Words& words) {
   if (option.value == "LESSON") values = names_of(lessons::all_lessons());
   for (const auto* lesson : lessons::all_lessons())
     if (option.names.front() == "--model" && lesson->trained &&
-        std::find(words.begin(), words.end(), lesson->name) != words.end())
+        attn::contains(words, std::string(lesson->name)))
       values.emplace_back(lesson->trained->default_model());
   return values;
 }
@@ -252,9 +248,7 @@ Words choices_after(const Words& words) {
   const auto options = options_of(words);
   const auto& before = words[words.size() - 2];
   for (const auto& option : options)
-    if (!option.value.empty() &&
-        std::find(option.names.begin(), option.names.end(), before) != option.names.end())
-      return words_of_values(option, words);
+    if (!option.value.empty() && attn::contains(option.names, before)) return words_of_values(option, words);
   if (!words.back().starts_with('-'))
     if (auto arguments = arguments_at(words.size(), words); !arguments.empty()) return arguments;
   Words lines;
@@ -281,7 +275,7 @@ std::string choices_for(const Words& words) {
 }
 
 void require_one_of(const std::string& name, const std::vector<std::string>& valid, std::string_view what) {
-  if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
+  if (attn::contains(valid, name)) return;
   throw attn::Error(fmt::format("{} \"{}\" is unknown; {}", what, name, attn::valid_instead_of(name, valid)));
 }
 

@@ -16,16 +16,18 @@ namespace {
 /// Decimal digits behind the point that rounding leaves alone in a number near 1, after a good many
 /// operations.
 int digits_of(attn::Dtype dtype) {
-  switch (dtype) {
-    case attn::Dtype::float32:
-      return 5;
-    case attn::Dtype::float16:
-      return 2;
-    case attn::Dtype::bfloat16:
-      return 1;
-    default:
-      return 12;
-  }
+  if (dtype == attn::Dtype::float32) return 5;
+  if (dtype == attn::Dtype::float16) return 2;
+  return dtype == attn::Dtype::bfloat16 ? 1 : 12;
+}
+
+/// Some rows of matrix m of a batch, without signs.
+template <std::size_t N>
+Tensor<2> absolute_rows(const Tensor<N>& x, std::size_t m, std::size_t first, std::size_t count) {
+  const std::size_t width = x.shape(N - 1);
+  Tensor<2> rows({count, width});
+  std::copy_n(x.data() + (m * x.shape(N - 2) + first) * width, rows.size(), rows.begin());
+  return xt::abs(rows);
 }
 
 }  // namespace
@@ -43,19 +45,6 @@ attn::Limit roughly_at_most(double bound) {
   constexpr double smallest = 1e-307;  // the powers of ten below it have fewer digits than others
   return attn::within_rounding(std::pow(10.0, std::ceil(std::log10(std::max(bound, smallest)))));
 }
-
-namespace {
-
-/// Some rows of matrix m of a batch, without signs.
-template <std::size_t N>
-Tensor<2> absolute_rows(const Tensor<N>& x, std::size_t m, std::size_t first, std::size_t count) {
-  const std::size_t width = x.shape(N - 1);
-  Tensor<2> rows({count, width});
-  std::copy_n(x.data() + (m * x.shape(N - 2) + first) * width, rows.size(), rows.begin());
-  return xt::abs(rows);
-}
-
-}  // namespace
 
 // A few queries at a time: scores may fill a good part of the memory.
 template <std::size_t N>

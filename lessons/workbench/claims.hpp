@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <variant>
 
 #include "attn/tensor.hpp"

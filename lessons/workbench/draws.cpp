@@ -31,6 +31,19 @@ std::unique_ptr<attn::Random> seeded(std::uint32_t seed, std::optional<std::stri
   return std::make_unique<Stream>(seed, attn::crc32(*name));
 }
 
+/// Beyond it products of weights leave the range of float32.
+constexpr double largest_deviation = 1e6;
+
+double number(const std::string& text) {
+  const auto value = attn::parse_number(text);
+  if (!value || *value < 0.0 || *value > largest_deviation)
+    throw attn::Error(fmt::format(
+        "--weight-scale {} is no standard deviation; valid: xavier, he or a number from 0 to {:g}, "
+        "and with --rng torch linear or uniform",
+        text, largest_deviation));
+  return *value;
+}
+
 }  // namespace
 
 Draws::Draws(const Options& options) : options_(options) {
@@ -88,22 +101,6 @@ attn::AnyRank<double> Draws::uniform(const attn::Shape& shape) {
   return values;
 }
 
-namespace {
-
-/// Beyond it products of weights leave the range of float32.
-constexpr double largest_deviation = 1e6;
-
-double number(const std::string& text) {
-  const auto value = attn::parse_number(text);
-  if (!value || *value < 0.0 || *value > largest_deviation)
-    throw attn::Error(fmt::format(
-        "--weight-scale {} is no standard deviation; valid: xavier, he or a number from 0 to {:g}, "
-        "and with --rng torch linear or uniform",
-        text, largest_deviation));
-  return *value;
-}
-
-}  // namespace
 
 double standard_deviation(const std::optional<std::string>& choice, std::size_t fan_in, std::size_t fan_out) {
   const auto in = static_cast<double>(fan_in);

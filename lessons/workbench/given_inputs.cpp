@@ -79,8 +79,7 @@ class Facts {
 
  private:
   const Fact* find(std::string_view dimension) const {
-    const auto found = facts_.find(dimension);
-    return found == facts_.end() ? nullptr : &found->second;
+    return attn::value_in(facts_, std::string(dimension));
   }
 
   /// Whether a decoder is given a source alone. A mask may be that of such a decoder: only X_target teaches
@@ -157,8 +156,7 @@ class Facts {
   }
 
   std::vector<std::size_t> counts_in(std::string_view id) const {
-    const auto index = static_cast<std::size_t>(given_.find(id) - given_.tensors().data());
-    const auto tensor = given_.read(index);
+    const auto tensor = given_.read(id);
     std::vector<std::int64_t> numbers(attn::element_count(tensor.shape()));
     const auto name = fmt::format("{} in {}", id, given_.option_of(id));
     attn::copy_elements(name, tensor, attn::Dtype::int64, numbers.data());
@@ -305,11 +303,8 @@ class Facts {
       if (rank != input.axes.size() + 1 && rank != input.axes.size()) continue;
       const auto heads = tensor->shape[rank - input.axes.size()];
       const bool is_of_one = options_.sentence.size() == 1 && options_.is_typed("sentence");
-      const attn::ConfigValue in_header(static_cast<std::int64_t>(heads));
-      const auto& config = given_.header().config;
-      const bool is_said = std::any_of(config.begin(), config.end(), [&](const auto& option) {
-        return option.first == "heads" && option.second == in_header;
-      });
+      const bool is_said =
+          attn::contains(given_.header().config, {"heads", static_cast<std::int64_t>(heads)});
       if (rank > input.axes.size() || is_of_one || is_said) options_.heads = heads;
     }
   }
@@ -317,72 +312,8 @@ class Facts {
   const Lesson& lesson_;
   const GivenInputs& given_;
   Options& options_;
-  std::map<std::string, Fact, std::less<>> facts_;
+  std::map<std::string, Fact> facts_;
 };
-
-}  // namespace
-
-GivenInputs::GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set) : file_(file) {
-  for (auto& [id, tensor] : set) {
-    if (!tensor) {
-      identities_.push_back(id);
-      continue;
-    }
-    tensors_.push_back({.id = id, .dtype = tensor->dtype(), .shape = tensor->shape()});
-    set_.push_back(std::move(*tensor));
-  }
-  if (file == nullptr) return;
-  header_ = file->header();
-  tensors_.insert(tensors_.end(), file->tensors().begin(), file->tensors().end());
-}
-
-attn::AnyTensor GivenInputs::read(std::size_t index) const {
-  return index < set_.size() ? set_[index] : file_->read(index - set_.size());
-}
-
-std::string_view GivenInputs::option_of(std::string_view id) const {
-  const auto* tensor = find(id);
-  return tensor != nullptr && tensor < tensors_.data() + set_.size() ? of_set : of_file;
-}
-
-attn::GivenTensors GivenInputs::read_inputs() const {
-  attn::GivenTensors given;
-  for (const auto& id : identities_) given.emplace(id, attn::Given(attn::Identity(), of_set));
-  for (std::size_t i = 0; i < tensors_.size(); ++i)
-    if (is_input(tensors_[i]))
-      given.emplace(tensors_[i].id, attn::Given(read(i), i < set_.size() ? of_set : of_file))
-          .first->second.may_be_step = i >= set_.size() && !tensors_[i].kind;
-  return given;
-}
-
-void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
-  if (file.header().lesson != lesson.name) return;
-  auto kept = options.typed;
-  kept.insert({"define", "code"});  // what a run did otherwise is no input of the next
-  if (options.has_texts()) kept.insert({"sentence", "source", "target"});
-  const auto& config = file.header().config;
-  restore(options, lesson.options, kept, config);
-  options.is_run_again = true;
-  for (const auto& [name, value] : config) {
-    const auto* text = std::get_if<std::string>(&value);
-    const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value);
-    if (name == "unknown_word" && text != nullptr) options.unknown_word = *text;
-    if (name == attn::origin_of_numbers && text != nullptr) options.numbers = *text;
-    if (name == "read_as" && lists != nullptr)
-      for (const auto& pair : *lists)
-        if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
-    if (name == "vocabulary" && lists != nullptr && lists->size() == 1) options.vocabulary = lists->front();
-  }
-  const bool is_older_than_draws =
-      std::none_of(config.begin(), config.end(), [](const auto& member) { return member.first == "draws"; });
-  if (is_older_than_draws && kept.count("draws") == 0) options.draws = "stream";
-}
-
-void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
-  Facts(lesson, given, options).follow();
-}
-
-namespace {
 
 constexpr std::string_view valid_setting = "ID=[[1,0],[0,1]], ID=identity or ID=@FILE.csv";
 
@@ -442,12 +373,66 @@ SetInput read_setting(const Lesson& lesson, const Options& options, const Settin
 
 }  // namespace
 
+GivenInputs::GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set) {
+  for (auto& [id, tensor] : set)
+    if (tensor)
+      add({.id = id}, std::move(*tensor));
+    else
+      identities_.push_back(id);
+  count_of_set_ = tensors_.size();
+  if (file == nullptr) return;
+  header_ = file->header();
+  for (std::size_t i = 0; i < file->tensors().size(); ++i)
+    add(file->tensors()[i], [file, i] { return file->read(i); });
+}
+
+std::string_view GivenInputs::option_of(std::string_view id) const {
+  const auto* tensor = find(id);
+  return tensor != nullptr && tensor < tensors_.data() + count_of_set_ ? of_set : of_file;
+}
+
+attn::GivenTensors GivenInputs::read_inputs() const {
+  attn::GivenTensors given;
+  for (const auto& id : identities_) given.emplace(id, attn::Given(attn::Identity(), of_set));
+  for (std::size_t i = 0; i < tensors_.size(); ++i)
+    if (is_input(tensors_[i]))
+      given.emplace(tensors_[i].id, attn::Given(read(i), option_of(tensors_[i].id)))
+          .first->second.may_be_step = i >= count_of_set_ && !tensors_[i].kind;
+  return given;
+}
+
+void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
+  if (file.header().lesson != lesson.name) return;
+  auto kept = options.typed;
+  kept.insert({"define", "code"});  // what a run did otherwise is no input of the next
+  if (options.has_texts()) kept.insert({"sentence", "source", "target"});
+  const auto& config = file.header().config;
+  restore(options, lesson.options, kept, config);
+  options.is_run_again = true;
+  for (const auto& [name, value] : config) {
+    const auto* text = std::get_if<std::string>(&value);
+    const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value);
+    if (name == "unknown_word" && text != nullptr) options.unknown_word = *text;
+    if (name == attn::origin_of_numbers && text != nullptr) options.numbers = *text;
+    if (name == "read_as" && lists != nullptr)
+      for (const auto& pair : *lists)
+        if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
+    if (name == "vocabulary" && lists != nullptr && lists->size() == 1) options.vocabulary = lists->front();
+  }
+  const bool has_draws = attn::any_of(config, [](const auto& member) { return member.first == "draws"; });
+  if (!has_draws && kept.count("draws") == 0) options.draws = "stream";
+}
+
+void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
+  Facts(lesson, given, options).follow();
+}
+
 std::vector<SetInput> read_set_inputs(const Lesson& lesson, const Options& options,
                                       const attn::StoredTrace* file) {
   std::vector<SetInput> inputs;
   for (const auto& text : options.set) {
     const auto setting = parse_setting(text);
-    if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.id == setting.id; }))
+    if (attn::find_by_id(inputs, setting.id) != nullptr)
       attn::refuse(setting.place, fmt::format("{} is set twice", setting.id), "each input once");
     const auto* stored = file == nullptr ? nullptr : file->find(setting.id);
     const bool is_in_file = stored != nullptr && is_input(*stored);

@@ -37,9 +37,8 @@ constexpr std::size_t count_of_dimensions = 10;  // which come first
 
 bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
   const auto& ids = trained.replaceable;
-  return std::all_of(set.begin(), set.end(), [&](const SetInput& input) {
-    return input.tensor && std::find(ids.begin(), ids.end(), input.id) != ids.end();
-  });
+  return attn::all_of(set,
+                      [&](const SetInput& input) { return input.tensor && attn::contains(ids, input.id); });
 }
 
 /// The flag of such an option that was typed.
@@ -49,9 +48,7 @@ std::optional<std::string_view> typed_instead(const Trained& trained, const Opti
   if (options.is_typed("set") && !may_replace(trained, set)) return "set";
   std::optional<std::string_view> flag;
   visit_options(options, [&](const OptionInfo& info, const auto&) {
-    const bool is_typed = options.is_typed(info.key);
-    const auto* end = decided_by_a_model.end();
-    if (is_typed && std::find(decided_by_a_model.begin(), end, info.key) != end) flag = info.flag;
+    if (options.is_typed(info.key) && attn::contains(decided_by_a_model, info.key)) flag = info.flag;
   });
   return flag;
 }
@@ -66,10 +63,11 @@ std::vector<std::string> shipped_names() {
 
 /// Those that have weights.
 std::vector<std::string> shipped_of_task(std::string_view task) {
-  std::vector<std::string> names;
-  for (auto& name : shipped_names())
-    if (const auto model = attn::shipped_model(name); model->task == task && !model->tensors.empty())
-      names.push_back(std::move(name));
+  auto names = shipped_names();
+  std::erase_if(names, [&](const auto& name) {
+    const auto model = attn::shipped_model(name);
+    return model->task != task || model->tensors.empty();
+  });
   return names;
 }
 
@@ -100,10 +98,8 @@ std::shared_ptr<const Model> load(const Lesson& lesson, const std::string& name)
 }
 
 const std::vector<std::string>& vocabulary_of(const Model& model, std::string_view name) {
-  const auto found = model.vocabularies.find(std::string(name));
-  if (found == model.vocabularies.end())
-    throw Error(fmt::format("the model of the task {} has no vocabulary {}", model.task, name));
-  return found->second;
+  if (const auto* words = attn::value_in(model.vocabularies, std::string(name))) return *words;
+  throw Error(fmt::format("the model of the task {} has no vocabulary {}", model.task, name));
 }
 
 /// `"dok" (the nearest that it knows is "dog")`: the first word that the model does not know.
@@ -112,7 +108,7 @@ std::optional<std::string> unknown_word(const Model& model, std::string_view voc
   const auto& words = vocabulary_of(model, vocabulary);
   for (const auto& sentence : attn::tokenize(texts).tokens)
     for (const auto& token : sentence)
-      if (token != "<pad>" && std::find(words.begin(), words.end(), token) == words.end())
+      if (token != "<pad>" && !attn::contains(words, token))
         return fmt::format("\"{}\" (the nearest that it knows is \"{}\")", token,
                            attn::likely_meant(token, words));
   return std::nullopt;
@@ -132,7 +128,7 @@ attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::strin
       continue;
     }
     tokens = english::with_contractions_cut(tokens);
-    if (trained.reads == Reads::alike && !std::all_of(tokens.begin(), tokens.end(), is_punctuation))
+    if (trained.reads == Reads::alike && !attn::all_of(tokens, is_punctuation))
       std::erase_if(tokens, is_punctuation);
   }
   return batch;
@@ -170,8 +166,7 @@ std::optional<std::string> unknown_in_pair(const Trained& trained, const Model& 
   if (!readings) return unknown_in_vocabularies(trained, model, run);
   run.read_as = std::move(*readings);
   for (const auto& tokens : sources)
-    if (std::any_of(tokens.begin(), tokens.end(),
-                    [&](const auto& token) { return corpora::is_stand_in(run.as_read(token)); }))
+    if (attn::any_of(tokens, [&](const auto& token) { return corpora::is_stand_in(run.as_read(token)); }))
       if (auto reason = not_english(tokens)) return reason;
   return not_french(targets, run);
 }
@@ -179,14 +174,9 @@ std::optional<std::string> unknown_in_pair(const Trained& trained, const Model& 
 /// `run` has the texts that the lesson will run on, and gets what the model reads in place of words that
 /// its vocabulary lacks.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, Options& run) {
-  switch (trained.reads) {
-    case Reads::vocabulary:
-      return unknown_in_vocabularies(trained, model, run);
-    case Reads::pairs:
-      return unknown_in_pair(trained, model, run);
-    default:
-      return unknown_in_english(trained, model, run);
-  }
+  if (trained.reads == Reads::vocabulary) return unknown_in_vocabularies(trained, model, run);
+  if (trained.reads == Reads::pairs) return unknown_in_pair(trained, model, run);
+  return unknown_in_english(trained, model, run);
 }
 
 /// Whether a lesson of two sequences has a source for each target: `make_plan` refuses the others.
@@ -244,12 +234,10 @@ attn::Tensor<3> ModelInputs::encoded_words(const attn::TokenBatch& tokens) const
 }
 
 attn::Tensor<3> ModelInputs::with_positions(attn::Tensor<3> words, const attn::TokenBatch& tokens) const {
-  const auto positions = model_.configuration.find("positions");
-  if (positions == model_.configuration.end()) return words;
-  if (positions->second != "sinusoidal" && positions->second != "learned") return words;
-  const auto table = positions->second == "learned"
-                         ? matrix("positions")
-                         : attn::sinusoidal_encoding(tokens.length(), words.shape(2));
+  const auto* const kind = attn::value_in(model_.configuration, "positions");
+  if (kind == nullptr || (*kind != "sinusoidal" && *kind != "learned")) return words;
+  const auto table =
+      *kind == "learned" ? matrix("positions") : attn::sinusoidal_encoding(tokens.length(), words.shape(2));
   if (table.shape(0) < tokens.length())
     throw Error(fmt::format(
         "the model of the task {} has {} positions, the sentence {} words; valid: a shorter one, or --model "

@@ -35,8 +35,6 @@ class GivenInputs : public attn::StoredTrace {
   /// `file` is null where there is none, else it is there as long as this is.
   explicit GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set = {});
 
-  attn::AnyTensor read(std::size_t index) const override;
-
   /// "--input" or "--set": what gives the input, as messages name it.
   std::string_view option_of(std::string_view id) const;
 
@@ -44,8 +42,7 @@ class GivenInputs : public attn::StoredTrace {
   attn::GivenTensors read_inputs() const;
 
  private:
-  const attn::StoredTrace* file_;
-  std::vector<attn::AnyTensor> set_;  ///< the first of the tensors
+  std::size_t count_of_set_;  ///< they are the first of the tensors
   std::vector<std::string> identities_;
 };
 

@@ -1,7 +1,6 @@
 #include "lessons/workbench/options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -49,8 +48,7 @@ bool set(Field& field, const attn::ConfigValue& value) {
   } else {
     if constexpr (std::is_same_v<Field, double>)
       if (whole != nullptr) return field = static_cast<double>(*whole), true;
-    if constexpr (std::is_same_v<Field,
-                                 std::vector<std::string>>)  // an empty list has no type, and may be null
+    if constexpr (is_list<Field>)  // an empty list has no type, and may be null
       if (is_null || (numbers != nullptr && numbers->empty())) return field.clear(), true;
     const auto* same = std::get_if<Field>(&value);
     if (same != nullptr) field = *same;
@@ -81,8 +79,7 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
     using Field = std::decay_t<decltype(field)>;
     if (info.key != key) return;
-    if constexpr (std::is_same_v<Field,
-                                 std::optional<std::size_t>>) {  // the length of an axis, or the window
+    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {  // of an axis, or the window
       if (is_compared ? value == "given" : smallest_count(info) == 0) number = field.has_value();
     } else if constexpr (std::is_same_v<Field, std::optional<std::string>>) {
       number = is_compared ? field == value : field.has_value();
@@ -109,19 +106,16 @@ std::vector<std::size_t> counts_of_option(const Options& options, std::string_vi
   return counts;
 }
 
-std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
-                                                                 const std::vector<std::string_view>& keys) {
-  std::vector<std::pair<std::string, attn::ConfigValue>> config;
+attn::Config config_of(const Options& options, const std::vector<std::string_view>& keys) {
+  attn::Config config;
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
-    if (std::find(keys.begin(), keys.end(), info.key) == keys.end()) return;
-    config.emplace_back(name_of_option(info.flag), config_value(field));
+    if (attn::contains(keys, info.key)) config.emplace_back(name_of_option(info.flag), config_value(field));
   });
   return config;
 }
 
 void restore(Options& options, const std::vector<std::string_view>& keys,
-             const std::set<std::string_view>& kept,
-             const std::vector<std::pair<std::string, attn::ConfigValue>>& config) {
+             const std::set<std::string_view>& kept, const attn::Config& config) {
   const auto restore_one = [&](const OptionInfo& info, auto& field) {
     if (kept.count(info.key) > 0) return;
     const auto name = name_of_option(info.flag);
@@ -131,7 +125,7 @@ void restore(Options& options, const std::vector<std::string_view>& keys,
                                       info.flag, info.value.empty() ? "true or false" : info.value));
   };
   visit_options(options, [&](const OptionInfo& info, auto& field) {
-    if (std::find(keys.begin(), keys.end(), info.key) != keys.end()) restore_one(info, field);
+    if (attn::contains(keys, info.key)) restore_one(info, field);
   });
   restore_one({.key = "set", .flag = "set", .value = "ID=VALUE", .help = ""}, options.set);
 }

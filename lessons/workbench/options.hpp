@@ -61,15 +61,14 @@ struct Options {
 
   /// The word, or what the model reads in its place.
   const std::string& as_read(const std::string& word) const {
-    const auto found = read_as.find(word);
-    return found == read_as.end() ? word : found->second;
+    const auto* const other = attn::value_in(read_as, word);
+    return other == nullptr ? word : *other;
   }
 
   /// The same in a vocabulary: what is read in the place of a word may have another read in its place.
   const std::string& as_read(const std::string& word, const std::vector<std::string>& words) const {
-    const bool is_there = std::find(words.begin(), words.end(), word) != words.end();
-    const auto found = read_as.find(word);
-    return is_there || found == read_as.end() ? word : as_read(found->second, words);
+    const auto* const other = attn::value_in(read_as, word);
+    return other == nullptr || attn::contains(words, word) ? word : as_read(*other, words);
   }
 
   std::vector<std::string> input{};  ///< the files of --input, which every lesson takes
@@ -227,13 +226,11 @@ std::string key_of_option(std::string_view name);
 std::optional<double> option_in_formulas(const Options& options, std::string_view name);
 
 /// The options with these keys as they go into a trace's header, by their long names with `_` for `-`.
-std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
-                                                                 const std::vector<std::string_view>& keys);
+attn::Config config_of(const Options& options, const std::vector<std::string_view>& keys);
 
 /// The inverse: sets --set and the options with these keys, but for those in `kept`, to what a trace's
 /// header has for them. Throws attn::Error for a value of another type than the option's.
 void restore(Options& options, const std::vector<std::string_view>& keys,
-             const std::set<std::string_view>& kept,
-             const std::vector<std::pair<std::string, attn::ConfigValue>>& config);
+             const std::set<std::string_view>& kept, const attn::Config& config);
 
 }  // namespace lessons

@@ -65,17 +65,21 @@ Ids possible_ids(const Lesson& lesson, const Options& options) {
   return ids;
 }
 
+bool is_input(const Lesson& lesson, const Options& options, const std::string& id) {
+  return find_input(lesson, options, id).has_value();
+}
+
 /// The inputs among somebody's tensors, as if --input had them. Where all inputs are there that the lesson
 /// draws, what it computes from them is no input, though it could be given instead, as backward's Q.
 attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump& dump) {
   attn::Tensors inputs;
   for (const auto& [id, tensor] : dump.tensors)
-    if (id == "lengths" || find_input(lesson, options, id)) inputs.emplace(id, tensor);
+    if (id == "lengths" || is_input(lesson, options, id)) inputs.emplace(id, tensor);
   const auto own = expected_tensors(small_plan(lesson, options));
   const auto is_there = [&](const ExpectedTensor& one) {
     return one.kind == attn::Kind::step || inputs.contains(one.id);
   };
-  if (std::all_of(own.begin(), own.end(), is_there))
+  if (attn::all_of(own, is_there))
     for (const auto& one : own)
       if (one.kind == attn::Kind::step) inputs.erase(one.id);
   return inputs;
@@ -85,11 +89,9 @@ attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump
 std::optional<ExpectedTensor> expected_mask(const std::string& id,
                                             const std::vector<ExpectedTensor>& expected) {
   const auto group = id.substr(0, id.size() - last_of_path(id).size());
-  const auto is_scores = [&](const ExpectedTensor& one) {
-    return one.id == group + "scores" || one.id == group + "weights";
-  };
-  const auto scores = std::find_if(expected.begin(), expected.end(), is_scores);
-  if (scores == expected.end()) return std::nullopt;
+  const auto* scores = attn::find_by_id(expected, group + "scores");
+  if (scores == nullptr) scores = attn::find_by_id(expected, group + "weights");
+  if (scores == nullptr) return std::nullopt;
   const auto& shape = scores->shape;
   return ExpectedTensor{.id = id,
                         .kind = attn::Kind::input,
@@ -108,10 +110,10 @@ std::optional<AnyTensor> mask_of(Dump& dump, const ExpectedTensor& mask, attn::M
     given.push_back(fmt::format("{} ({})", tensor.name, attn::to_string(tensor.tensor.shape())));
   };
   for (const auto& tensor : dump.undecided) add(tensor);
-  if (const auto named = dump.as_named.find(mask.id); named != dump.as_named.end()) add(named->second);
+  if (const auto* const named = attn::value_in(dump.as_named, mask.id)) add(*named);
   attn::fit(dump, {mask}, mask_true);
-  const auto found = dump.tensors.find(mask.id);
-  if (found != dump.tensors.end() && found->second.shape() == mask.shape) return found->second;
+  const auto* const found = attn::value_in(dump.tensors, mask.id);
+  if (found != nullptr && found->shape() == mask.shape) return *found;
   if (given.empty()) return std::nullopt;
   const auto queries = mask.shape[1], keys = mask.shape[2];
   throw attn::Error(fmt::format(
@@ -160,8 +162,8 @@ std::string rules_in_words(const std::string& mask, const Plan& plan, const attn
 void decide_by_shapes(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
                       Dump& dump) {
   std::erase_if(dump.undecided, [&](auto& tensor) {
-    const auto is_input = [&](const auto& id) { return find_input(lesson, options, id).has_value(); };
-    const auto id = std::find_if(tensor.ids.begin(), tensor.ids.end(), is_input);
+    const auto id = std::find_if(tensor.ids.begin(), tensor.ids.end(),
+                                 [&](const auto& one) { return is_input(lesson, options, one); });
     if (id == tensor.ids.end() || dump.tensors.contains(*id) || last_of_path(*id) == "mask") return false;
     auto inputs = inputs_of(lesson, options, dump);
     inputs.insert_or_assign(*id, tensor.tensor);
@@ -188,9 +190,6 @@ void decide_by_shapes(const Lesson& lesson, const Options& options, const attn::
 /// run does not have stand for nothing. `known` are the ids that the lesson may have.
 void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file, const Plan& plan,
                  const Ids& known, const Ids& ids_of_run, const std::string& mask, bool has_mask) {
-  const auto is_input = [&](const auto& id) {
-    return find_input(*plan.lesson, plan.options, id).has_value();
-  };
   for (const auto& [id, tensor] : dump.tensors) {
     if ((id == mask && has_mask) || own.tensors.contains(id)) continue;
     if (attn::contains(ids_of_run, id))
@@ -200,7 +199,8 @@ void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file
   }
   for (const auto& tensor : dump.undecided) {
     if (has_mask && attn::contains(tensor.ids, mask)) continue;
-    const bool may_be_input = std::any_of(tensor.ids.begin(), tensor.ids.end(), is_input);
+    const bool may_be_input =
+        attn::any_of(tensor.ids, [&](const auto& id) { return is_input(*plan.lesson, plan.options, id); });
     own.others.emplace(may_be_input ? tensor.name : tensor.ids[0], tensor.tensor);
   }
   const auto is_common = [&](const std::string& name) {  // of a step that only other lessons have
@@ -208,27 +208,19 @@ void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file
            (name == "output" || attn::synonym_of(attn::folded(name)) != nullptr);
   };
   for (const auto& name : dump.unknown)
-    if (const auto* stored = file.find(name); name.find('.') == name.npos && !is_common(name))
-      own.others.emplace(name, file.read(static_cast<std::size_t>(stored - file.tensors().data())));
+    if (name.find('.') == name.npos && !is_common(name))
+      own.others.emplace(name, file.read(name));
     else
       own.other_names.push_back(name);
-}
-
-/// The names of a file's tensors.
-Ids names_in(const attn::StoredTrace& file) {
-  Ids names;
-  for (const auto& tensor : file.tensors()) names.push_back(tensor.id);
-  return names;
 }
 
 /// The inputs of another lesson's trace, and those of its steps that are inputs here.
 std::unique_ptr<attn::StoredTrace> as_inputs(const Lesson& lesson, const Options& options,
                                              const attn::StoredTrace& file) {
   attn::Tensors tensors;
-  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
-    const auto& [id, kind] = std::pair(file.tensors()[i].id, file.tensors()[i].kind);
-    if (kind != attn::Kind::step || find_input(lesson, options, id)) tensors.emplace(id, file.read(i));
-  }
+  for (const auto& tensor : file.tensors())
+    if (tensor.kind != attn::Kind::step || is_input(lesson, options, tensor.id))
+      tensors.emplace(tensor.id, file.read(tensor.id));
   return std::make_unique<attn::TensorsAsTrace>(file.header(), std::move(tensors));
 }
 
@@ -317,12 +309,11 @@ void refuse_contested(const OwnInputs& own, const Options& typed, const std::vec
 bool has_other_names(const Lesson& lesson, const Options& options, const attn::StoredTrace& file) {
   Ids names;
   for (const auto& tensor : file.tensors())
-    if (tensor.kind != attn::Kind::step && tensor.id != "lengths" && !find_input(lesson, options, tensor.id))
+    if (tensor.kind != attn::Kind::step && tensor.id != "lengths" && !is_input(lesson, options, tensor.id))
       names.push_back(tensor.id);
   if (names.empty()) return false;
   const auto ids = possible_ids(lesson, options);
-  return std::any_of(names.begin(), names.end(),
-                     [&](const auto& name) { return !attn::contains(ids, name); });
+  return attn::any_of(names, [&](const auto& name) { return !attn::contains(ids, name); });
 }
 
 }  // namespace
@@ -337,9 +328,7 @@ std::string file_of_input(const std::string& path) {
 std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
   std::vector<ExpectedTensor> expected;
   run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-    const auto is_same = [&](const ExpectedTensor& one) { return one.id == tapped.id; };
-    const auto known = std::find_if(expected.begin(), expected.end(), is_same);
-    if (known != expected.end()) {
+    if (auto* const known = attn::find_by_id(expected, tapped.id)) {
       known->shape = tapped.shape;  // of a recurrence, which grows
       return;
     }
@@ -354,25 +343,23 @@ std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
 void require_possible_ids(const Lesson& lesson, const Options& options,
                           const std::vector<std::string>& wanted) {
   if (wanted.empty()) return;
-  const auto kind_of = [](const std::string& id) {
-    std::string kind;
-    const auto path = id.ends_with('/') ? id.substr(0, id.size() - 1) : id;
-    for (const char c : last_of_path(path))
-      if (std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
+  const auto kind_of = [](std::string id) {
+    if (id.ends_with('/')) id.pop_back();
+    std::string kind(last_of_path(id));
+    std::erase_if(kind, [](unsigned char c) { return std::isdigit(c) != 0; });
     return kind;
   };
   auto small = options;
   small.input.clear();
-  const auto plan = small_plan(lesson, small);
-  Ids kinds, ids;
-  for (const auto& one : expected_tensors(plan)) ids.push_back(one.id);
+  Ids kinds;
   for (auto id : possible_ids(lesson, small)) {
     add_to(kinds, kind_of(id));
     for (auto end = id.rfind('/'); end != id.npos; end = id.rfind('/'))
       add_to(kinds, kind_of(id = id.substr(0, end)));
   }
   for (const auto& id : wanted)
-    if (!attn::contains(kinds, kind_of(id))) attn::refuse_selection(id, ids);
+    if (!attn::contains(kinds, kind_of(id)))
+      attn::refuse_selection(id, attn::ids_in(expected_tensors(small_plan(lesson, small))));
 }
 
 attn::Fusion fusion_of(const Options& options, std::optional<attn::FusedLayout> layout) {
@@ -399,34 +386,29 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   const auto id = id_of_mask(lesson, options);
   const auto fusion = fusion_of(options, layout);
   const auto known = possible_ids(lesson, options);
-  auto dump = attn::named(file, known, fusion);
-  decide_by_shapes(lesson, options, file, dump);
-  const auto contested_inputs = [&] {
-    auto contested = dump.contested;
-    std::erase_if(contested, [&](const auto& one) { return !find_input(lesson, options, one.first); });
-    return contested;
+  Dump dump;
+  OwnInputs own;
+  const auto read_with = [&](const Ids& ids) {
+    dump = attn::named(file, ids, fusion);
+    decide_by_shapes(lesson, options, file, dump);
+    own.tensors = inputs_of(lesson, options, dump);
+    own.tensors.erase(id);
+    own.contested = dump.contested;
+    std::erase_if(own.contested, [&](const auto& one) { return !is_input(lesson, options, one.first); });
   };
-  OwnInputs own{.tensors = inputs_of(lesson, options, dump),
-                .other_names = dump.unknown,
-                .contested = contested_inputs()};
-  own.tensors.erase(id);
+  read_with(known);
+  own.other_names = dump.unknown;
   if (own.tensors.empty()) return own;
   const auto plan_without_mask = [&] {
     const attn::TensorsAsTrace given(file.header(), own.tensors);
     return make_plan(lesson, options, &given);
   };
-  dump = attn::named(file, ids_of(plan_without_mask()), fusion);
-  decide_by_shapes(lesson, options, file, dump);
-  own.tensors = inputs_of(lesson, options, dump);
-  own.tensors.erase(id);
+  read_with(ids_of(plan_without_mask()));
+  own.other_names.clear();
   const auto plan = plan_without_mask();
   const auto expected = expected_tensors(plan);
-  Ids ids_of_run;
-  for (const auto& one : expected) ids_of_run.push_back(one.id);
-  own.other_names.clear();
-  own.contested = contested_inputs();
   const auto wanted = expected_mask(id, expected);
-  keep_others(own, dump, file, plan, known, ids_of_run, id, wanted.has_value());
+  keep_others(own, dump, file, plan, known, attn::ids_in(expected), id, wanted.has_value());
   auto mask = wanted ? mask_of(dump, *wanted, options.mask_true) : std::nullopt;
   const bool is_known = plan.options.causal || plan.options.window || own.tensors.contains("lengths");
   if (wanted && !mask && !is_known && (mask = mask_behind(dump, *wanted)))
@@ -457,19 +439,18 @@ std::unique_ptr<attn::StoredTrace> open_input(const std::string& path) {
     return name.starts_with(part) && (name.size() == part.size() || is_separator(name[part.size()]));
   };
   const auto is_sibling = [&](const std::string& name) {
-    return std::any_of(siblings.begin(), siblings.end(),
-                       [&](const auto& group) { return name.starts_with(group); });
+    return attn::any_of(siblings, [&](const auto& group) { return name.starts_with(group); });
   };
   attn::Tensors tensors;
   bool is_there = false;
-  for (std::size_t i = 0; i < whole->tensors().size(); ++i) {
-    const auto& name = whole->tensors()[i].id;
+  for (const auto& name : attn::ids_in(whole->tensors())) {
     is_there = is_there || is_of_part(name);
-    if (is_of_part(name) || (!siblings.empty() && !is_sibling(name))) tensors.emplace(name, whole->read(i));
+    if (is_of_part(name) || (!siblings.empty() && !is_sibling(name)))
+      tensors.emplace(name, whole->read(name));
   }
   if (!is_there)
     throw attn::Error(fmt::format("--input {}: the file has no tensors of {}; it has {}", path, part,
-                                  fmt::join(names_in(*whole), ", ")));
+                                  fmt::join(attn::ids_in(whole->tensors()), ", ")));
   return std::make_unique<attn::TensorsAsTrace>(whole->header(), std::move(tensors));
 }
 
@@ -478,7 +459,7 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
   std::vector<Ids> names;
   for (const auto& path : typed.input) {
     files.push_back(open_input(path));
-    names.push_back(names_in(*files.back()));
+    names.push_back(attn::ids_in(files.back()->tensors()));
   }
   std::unique_ptr<attn::StoredTrace> file;
   if (files.size() == 1)
@@ -500,7 +481,7 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
     throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}", paths, lesson.name, held,
                                   describe_inputs(lesson, options)));
   };
-  const auto held = tensors_in(*file, names_in(*file));
+  const auto held = tensors_in(*file, attn::ids_in(file->tensors()));
   const bool is_of_other = !file->header().lesson.empty() && file->header().lesson != lesson.name;
   const bool merges_heads = is_of_other && file->find("Q_heads") != nullptr &&
                             find_input(lesson, options, "Q") &&
@@ -516,9 +497,8 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
     if (is_of_other)
       for (auto& [name, tensor] : std::exchange(own.others, {})) own.other_names.push_back(name);
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (!names[i].empty() && std::all_of(names[i].begin(), names[i].end(), [&](const auto& name) {
-            return attn::contains(own.other_names, name);
-          })) {
+      if (!names[i].empty() &&
+          attn::all_of(names[i], [&](const auto& name) { return attn::contains(own.other_names, name); })) {
         refuse_beside_others(typed.input[i], remarks, names[i]);
         refuse_without_inputs(typed.input[i], tensors_in(*file, names[i]));
       }
@@ -530,7 +510,7 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
   }
   if (is_of_other) {
     remarks.push_back(fmt::format("Taken from the trace of {}: {}.", file->header().lesson,
-                                  attn::listed(names_in(*file), "and")));
+                                  attn::listed(attn::ids_in(file->tensors()), "and")));
     if (merges_heads)
       remarks.emplace_back(
           "Its Q, K and V have all heads side by side and are taken for those of one head; Q_heads, K_heads "

@@ -80,7 +80,7 @@ template <class Field>
 void check_range(const OptionInfo& info, const Field& field) {
   if constexpr (std::is_same_v<Field, std::string>) {
     const auto choices = attn::split(info.value, '|');
-    if (std::find(choices.begin(), choices.end(), field) == choices.end())
+    if (!attn::contains(choices, field))
       throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, field, fmt::join(choices, ", ")));
   } else if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
     if (field && *field < smallest_count(info))
@@ -124,16 +124,14 @@ void check_ranges(const Options& options) {
 void fill_in_d_model(const Lesson& lesson, Options& options,
                      const std::optional<attn::WordVectors>& vectors) {
   if (!lesson.uses("d-model")) return;
-  if (!vectors) {
-    if (!options.d_model) options.d_model = default_d_model;
-    return;
-  }
-  const bool is_typed = options.is_typed("d-model");
-  if (is_typed && *options.d_model != vectors->dimension())
+  if (vectors && options.is_typed("d-model") && *options.d_model != vectors->dimension())
     throw Error(
         fmt::format("--d-model {} contradicts {}, whose vectors have {} numbers; valid: --d-model {} or none",
                     *options.d_model, *options.embeddings, vectors->dimension(), vectors->dimension()));
-  options.d_model = vectors->dimension();
+  if (vectors)
+    options.d_model = vectors->dimension();
+  else if (!options.d_model)
+    options.d_model = default_d_model;
 }
 
 /// d_k = d_v = d_model / heads, where they are not given.
@@ -192,37 +190,16 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
 }
 
-}  // namespace
-
-attn::Dtype Plan::dtype() const {
-  for (const auto dtype : {attn::Dtype::float32, attn::Dtype::float16, attn::Dtype::bfloat16})
-    if (options.dtype == attn::name_of(dtype)) return dtype;
-  return attn::Dtype::float64;
-}
-
-bool Plan::is_batched() const {
-  return sentence.size() > 1 || source.size() > 1;
-}
-
-std::string Plan::for_each_sample() const {
-  if (!is_batched()) return "";
-  return sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences";
-}
-
-namespace {
-
-using Config = std::vector<std::pair<std::string, attn::ConfigValue>>;
-
 /// Options with their default value; sentences, the seed and dimensions of what the page shows are never
 /// among them.
-std::set<std::string> usual_values(const Config& config, const Config& defaults,
+std::set<std::string> usual_values(const attn::Config& config, const attn::Config& defaults,
                                    const std::vector<std::string_view>& of_detail) {
   std::set<std::string> usual;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const auto& [name, value] = config[i];
-    const bool may_be_left_out =
-        std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value) ||
-        std::find(of_detail.begin(), of_detail.end(), key_of_option(name)) != of_detail.end();
+    const bool may_be_left_out = std::holds_alternative<double>(value) ||
+                                 std::holds_alternative<std::string>(value) ||
+                                 attn::contains(of_detail, key_of_option(name));
     if (may_be_left_out && value == defaults[i].second) usual.insert(name);
   }
   return usual;
@@ -286,81 +263,6 @@ const Lesson& whole_of(const Lesson& lesson) {
   return lesson;
 }
 
-}  // namespace
-
-std::set<std::string> Plan::inputs_to_draw() const {
-  if (!lesson->uses("seed") || lesson->inputs == nullptr) return {};
-  std::set<std::string> drawn;
-  for (const auto& input : lesson->inputs(options))
-    if (is_drawn(input.draw) && input.is_there != false && given.count(input.id) == 0) drawn.insert(input.id);
-  return drawn;
-}
-
-Options usual_beside(const Lesson& lesson, const Options& options) {
-  auto usual = lesson.defaults;
-  usual.d_model = options.d_model;
-  usual.heads = options.heads;
-  if (!options.heads) usual.kv_heads.reset();
-  fill_in_head_dimensions(lesson, usual);
-  fill_in_kv_heads(lesson, usual);
-  return usual;
-}
-
-attn::Header Plan::header() const {
-  const auto& keys = whole_of(*lesson).options;
-  attn::Header header{.lesson = std::string(lesson->name),
-                      .title = std::string(lesson->title),
-                      .config = config_of(options, keys)};
-  header.usual =
-      usual_values(header.config, config_of(usual_beside(*lesson, options), keys), lesson->of_detail);
-  const auto own = config_of(options, lesson->options);
-  for (const auto& [name, value] : header.config)
-    if (std::none_of(own.begin(), own.end(),
-                     [&name = name](const auto& option) { return option.first == name; }))
-      header.usual.insert(name);
-  header.config.emplace_back("set",
-                             options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
-  if (const auto files = files_of_inputs(options); !files.empty()) header.config.emplace_back("input", files);
-  const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
-    if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
-  };
-  const auto drawn = drawn_beside_model(*this);
-  const bool draws = !options.model && draws_inputs(*this);
-  const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
-  const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
-  if (all_is_given || all_is_trained) header.usual.insert("seed");
-  if (!options.numbers.empty())
-    header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
-  else if (draws)
-    header.config.emplace_back(
-        std::string(attn::origin_of_numbers),
-        options.in_place_of_model.empty()
-            ? std::string(lesson->numbers)
-            : fmt::format("{}, since {} is given", lesson->numbers, options.in_place_of_model));
-  else if (options.model && (options.is_typed("seed") || !drawn.empty()))
-    header.config.emplace_back(std::string(attn::origin_of_numbers),
-                               fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));
-  if (options.unknown_word) {
-    header.config.emplace_back("unknown_word", *options.unknown_word);
-    header.usual.insert("unknown_word");
-  }
-  if (!options.read_as.empty()) {
-    std::vector<std::vector<std::string>> pairs;
-    for (const auto& [word, other] : options.read_as) pairs.push_back({word, other});
-    header.config.emplace_back("read_as", pairs);
-    header.usual.insert("read_as");
-  }
-  if (!options.vocabulary.empty())
-    header.config.emplace_back("vocabulary", std::vector<std::vector<std::string>>{options.vocabulary});
-  add_tokens("tokens", sentence);
-  add_tokens("source_tokens", source);
-  add_tokens("target_tokens", target);
-  add_tokens("memory_tokens", memory);
-  return header;
-}
-
-namespace {
-
 /// "multihead or transformer-block": the parts that use the option.
 std::string parts_with(const Lesson& lesson, std::string_view key) {
   std::vector<std::string_view> names;
@@ -389,6 +291,88 @@ const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, O
 }
 
 }  // namespace
+
+attn::Dtype Plan::dtype() const {
+  for (const auto dtype : {attn::Dtype::float32, attn::Dtype::float16, attn::Dtype::bfloat16})
+    if (options.dtype == attn::name_of(dtype)) return dtype;
+  return attn::Dtype::float64;
+}
+
+bool Plan::is_batched() const {
+  return sentence.size() > 1 || source.size() > 1;
+}
+
+std::string Plan::for_each_sample() const {
+  if (!is_batched()) return "";
+  return sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences";
+}
+
+std::set<std::string> Plan::inputs_to_draw() const {
+  if (!lesson->uses("seed") || lesson->inputs == nullptr) return {};
+  std::set<std::string> drawn;
+  for (const auto& input : lesson->inputs(options))
+    if (is_drawn(input.draw) && input.is_there != false && given.count(input.id) == 0) drawn.insert(input.id);
+  return drawn;
+}
+
+Options usual_beside(const Lesson& lesson, const Options& options) {
+  auto usual = lesson.defaults;
+  usual.d_model = options.d_model;
+  usual.heads = options.heads;
+  if (!options.heads) usual.kv_heads.reset();
+  fill_in_head_dimensions(lesson, usual);
+  fill_in_kv_heads(lesson, usual);
+  return usual;
+}
+
+attn::Header Plan::header() const {
+  const auto& keys = whole_of(*lesson).options;
+  attn::Header header{.lesson = std::string(lesson->name),
+                      .title = std::string(lesson->title),
+                      .config = config_of(options, keys)};
+  header.usual =
+      usual_values(header.config, config_of(usual_beside(*lesson, options), keys), lesson->of_detail);
+  auto of_other_parts = keys;
+  std::erase_if(of_other_parts, [&](std::string_view key) { return lesson->uses(key); });
+  for (const auto& [name, value] : config_of(options, of_other_parts)) header.usual.insert(name);
+  header.config.emplace_back("set",
+                             options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
+  if (const auto files = files_of_inputs(options); !files.empty()) header.config.emplace_back("input", files);
+  const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
+    if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
+  };
+  const auto drawn = drawn_beside_model(*this);
+  const bool draws = !options.model && draws_inputs(*this);
+  const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
+  const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
+  if (all_is_given || all_is_trained) header.usual.insert("seed");
+  auto origin = options.numbers;
+  if (origin.empty() && draws) {
+    origin = lesson->numbers;
+    if (!options.in_place_of_model.empty())
+      origin += fmt::format(", since {} is given", options.in_place_of_model);
+  }
+  if (origin.empty() && options.model && (options.is_typed("seed") || !drawn.empty()))
+    origin = fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn);
+  if (!origin.empty()) header.config.emplace_back(attn::origin_of_numbers, origin);
+  if (options.unknown_word) {
+    header.config.emplace_back("unknown_word", *options.unknown_word);
+    header.usual.insert("unknown_word");
+  }
+  if (!options.read_as.empty()) {
+    std::vector<std::vector<std::string>> pairs;
+    for (const auto& [word, other] : options.read_as) pairs.push_back({word, other});
+    header.config.emplace_back("read_as", pairs);
+    header.usual.insert("read_as");
+  }
+  if (!options.vocabulary.empty())
+    header.config.emplace_back("vocabulary", std::vector<std::vector<std::string>>{options.vocabulary});
+  add_tokens("tokens", sentence);
+  add_tokens("source_tokens", source);
+  add_tokens("target_tokens", target);
+  add_tokens("memory_tokens", memory);
+  return header;
+}
 
 Plan make_plan(const Lesson& lesson, const Options& options) {
   if (options.input.empty()) return make_plan(lesson, options, nullptr);

@@ -60,14 +60,12 @@ bool has_values(const Field& field, const Values& values) {
 bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options) {
   const auto words = attn::shell_words(command);
   const auto said = options_said(words);
-  return words.front() == lesson.name && std::all_of(said.begin(), said.end(), [&](const auto& one) {
-           bool is_so = false;
-           visit_options(options, [&](const OptionInfo& info, const auto& field) {
-             if (info.flag == one.first && lesson.uses(info.key) && has_values(field, one.second))
-               is_so = true;
-           });
-           return is_so;
-         });
+  std::size_t in_effect = 0;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    const auto one = said.find(info.flag);
+    if (one != said.end() && lesson.uses(info.key) && has_values(field, one->second)) ++in_effect;
+  });
+  return words.front() == lesson.name && in_effect == said.size();
 }
 
 /// The proposals without those that are in effect; in the place of each comes one of `spare` that is not, as
@@ -125,24 +123,24 @@ std::string with_own_tokens(const std::string& command, const Plan& plan) {
   const auto open = start == command.npos ? start : command.find('[', start), close = command.find(']', open);
   if (open == command.npos || close == command.npos) return command;
   const auto usual = attn::tokenize(plan.lesson->defaults.sentence).tokens;
-  const auto& keys = plan.key_tokens();
-  const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
+  const auto &queries = plan.query_tokens(), &keys = plan.key_tokens();
   if (usual.empty() || keys.size() == 0 || queries.size() == 0) return command;
-  std::string places = plan.is_batched() ? "0, " : "";
-  for (auto begin = open + 1; begin < close;) {
-    const auto end = std::min(command.find(", ", begin), close);
-    auto place = command.substr(begin, end - begin);
-    const auto& own = (end == close ? keys : queries).tokens.front();
+  Values places;
+  for (const auto piece :
+       attn::pieces_of(std::string_view(command).substr(open + 1, close - open - 1), ", ")) {
+    std::string place(piece);
+    const bool is_last = piece.data() + piece.size() == command.data() + close;
+    const auto& own = (is_last ? keys : queries).tokens.front();
     const auto found = std::find(usual.front().begin(), usual.front().end(), place);
     std::optional<double> index;
     if (place.starts_with('#')) index = attn::number_in(place.substr(1));
-    if (found != usual.front().end() && std::find(own.begin(), own.end(), place) == own.end())
+    if (found != usual.front().end() && !attn::contains(own, place))
       index = static_cast<double>(found - usual.front().begin());
     if (index) place = attn::token_name(own, std::min(static_cast<std::size_t>(*index), own.size() - 1));
-    places += place + (end == close ? "" : ", ");
-    begin = end == close ? close : end + 2;
+    places.push_back(place);
   }
-  return command.substr(0, open + 1) + places + command.substr(close);
+  return fmt::format("{}{}{}{}", command.substr(0, open + 1), plan.is_batched() ? "0, " : "",
+                     fmt::join(places, ", "), command.substr(close));
 }
 
 /// The command with the sentences and the seed of this run where they are not those that `own_lesson` has by
@@ -155,7 +153,7 @@ std::string with_own_options(const std::string& command, const Options& options,
   const auto said = options_said(words);
   const auto* const lesson = lesson_named(words.front());
   const auto says = [&](const std::set<std::string_view>& flags) {
-    return std::any_of(said.begin(), said.end(), [&](const auto& one) { return flags.count(one.first) > 0; });
+    return attn::any_of(said, [&](const auto& one) { return flags.count(one.first) > 0; });
   };
   if (lesson == nullptr || says({"sentence", "source", "target", "memory", "embeddings", "input", "set"}))
     return command;

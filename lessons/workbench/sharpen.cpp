@@ -3,7 +3,6 @@
 #include <functional>
 #include <limits>
 #include <numeric>
-#include <xtensor/xmath.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
@@ -53,9 +52,7 @@ double* row_of(attn::AnyTensor& tensor, std::size_t row) {
 }
 
 void lengthen_row(attn::AnyTensor& tensor, std::size_t row, double factor) {
-  auto* const numbers = row_of(tensor, row);
-  std::transform(numbers, numbers + tensor.shape().back(), numbers,
-                 [&](double number) { return number * factor; });
+  for (std::size_t i = 0; i < tensor.shape().back(); ++i) row_of(tensor, row)[i] *= factor;
 }
 
 void lengthen_columns(attn::AnyTensor& W, std::size_t columns, double factor) {
@@ -124,8 +121,7 @@ void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::st
 }  // namespace
 
 void sharpen_queries_and_keys(attn::Tensors& inputs, const Options&) {
-  const auto mask = inputs.find("mask");
-  lengthen_pair(inputs.at("Q"), inputs.at("K"), mask == inputs.end() ? nullptr : &mask->second);
+  lengthen_pair(inputs.at("Q"), inputs.at("K"), attn::value_in(inputs, "mask"));
 }
 
 void sharpen_scoring(attn::Tensors& inputs, const Options&) {

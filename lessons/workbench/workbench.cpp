@@ -69,8 +69,8 @@ Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tok
 
 Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {
   return rows_of(tokens, d_model(), [this](const std::string& token) {
-    const auto given = given_.find(token);
-    return given == given_.end() ? vector_of(token) : given->second;
+    const auto* const given = attn::value_in(given_, token);
+    return given == nullptr ? vector_of(token) : *given;
   });
 }
 
@@ -161,10 +161,10 @@ bool Workbench::has_given(const std::string& id) const {
 
 std::size_t Workbench::length_of_given(const std::string& id, std::string_view axis,
                                        std::size_t needed) const {
-  if (!has_given(id)) return needed;
+  const auto input = find_input(*plan.lesson, options, trace.full_id(id));
+  if (!input || !trace.is_given(id)) return needed;
   const auto& tensor = plan.given.at(trace.full_id(id)).tensor;
-  const auto extents =
-      extents_of(*plan.lesson, *find_input(*plan.lesson, options, trace.full_id(id)), options);
+  const auto extents = extents_of(*plan.lesson, *input, options);
   if (!tensor || tensor->shape().size() < extents.size()) return needed;
   const auto from_end = std::find_if(extents.rbegin(), extents.rend(),
                                      [&](const Extent& extent) { return extent.name == axis; });
@@ -177,7 +177,7 @@ std::size_t Workbench::length_of_given(const std::string& id, std::string_view a
 
 std::size_t Workbench::vocabulary_size(const std::vector<std::string>& ids, std::size_t known,
                                        bool by_number) const {
-  const bool is_given = std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return has_given(id); });
+  const bool is_given = attn::any_of(ids, [&](const auto& id) { return has_given(id); });
   const auto least = by_number && is_given ? 1 : known;
   auto size = least;
   for (const auto& id : ids) size = std::max(size, length_of_given(id, "vocabulary", least));
@@ -206,7 +206,7 @@ void Workbench::draw_vectors(const attn::TokenBatch& tokens) {
 }
 
 const std::vector<double>& Workbench::draw_vector(const std::string& token) {
-  if (const auto drawn = drawn_.find(token); drawn != drawn_.end()) return drawn->second;
+  if (const auto* const drawn = attn::value_in(drawn_, token)) return *drawn;
   const auto row = draws_.normal("token " + token, 1.0, {d_model()});
   return drawn_.emplace(token, std::vector<double>(row.begin(), row.end())).first->second;
 }

@@ -99,6 +99,14 @@ auto* find_by_id(List& list, std::string_view id) {
   return found == list.end() ? nullptr : &*found;
 }
 
+/// The ids of a list, in its order.
+template <class List>
+std::vector<std::string> ids_in(const List& list) {
+  std::vector<std::string> ids;
+  for (const auto& one : list) ids.push_back(one.id);
+  return ids;
+}
+
 /// The value of one option as it was in effect: unset, flag, number, text or list.
 using ConfigValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
