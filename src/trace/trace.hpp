@@ -138,7 +138,9 @@ class Trace {
 
   /// Whether somebody watches the tap, and so may ask what a mistake would be.
   bool is_watched() const { return static_cast<bool>(options_.watch); }
-  bool wants_mistakes_of(const std::string& id) const { return options_.watch.wants_mistakes_of(full_id(id)); }
+  bool wants_mistakes_of(const std::string& id) const {
+    return options_.watch.wants_mistakes_of(full_id(id));
+  }
 
   /// The id of the last event.
   const std::string& last_id() const { return last_id_; }

@@ -49,8 +49,8 @@ class Search {
     compare_.look_for_zero_padding(steps());
   }
 
-  /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor, where they may be,
-  /// as one of the conventions has them. With `among` ids, none but these are looked at.
+  /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor, where they may
+  /// be, as one of the conventions has them. With `among` ids, none but these are looked at.
   std::set<std::string> differing(const std::set<std::string>& among, bool may_follow_conventions) {
     std::set<std::string> ids;
     for (std::size_t i = 0; i < steps().size(); ++i) {
@@ -595,7 +595,8 @@ void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
   std::map<std::string, std::function<std::string(const AnyTensor& theirs)>> explain;
   rerun([&](const Tapped& tapped) {
     const auto* const step = find_by_id(diagnosis.steps, tapped.id);
-    if (step != nullptr && is_unnamed(*step) && tapped.explain != nullptr) explain[tapped.id] = *tapped.explain;
+    if (step != nullptr && is_unnamed(*step) && tapped.explain != nullptr)
+      explain[tapped.id] = *tapped.explain;
     put_theirs(tapped);
     if (--left > 0) return;
     for (auto& one : diagnosis.steps) {

@@ -242,10 +242,7 @@ class Settling {
  public:
   Settling(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
            const std::set<std::string>& conventions)
-      : dump_(dump),
-        expected_(expected),
-        rerun_(rerun),
-        conventions_(conventions) {
+      : dump_(dump), expected_(expected), rerun_(rerun), conventions_(conventions) {
     const auto suspects = differing_steps(dump, rerun, conventions, {}, false);
     if (suspects.empty()) return;
     for (auto& step : Replay(rerun).predict(everywhere(conventions)))
