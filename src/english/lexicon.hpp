@@ -125,6 +125,7 @@ class AboutGrammar {
     std::map<std::string, std::vector<std::string>> irregular;  ///< "run" {"ran"}
     std::map<std::string, std::string> irregular_plurals;       ///< "mouse" "mice"
   };
+  const Words& words() const { return words_; }
 
  private:
   Words words_;
