@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <numeric>
-#include <string>
 
 #include "lessons/documents/front_matter.hpp"
 

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "attn/budget.hpp"

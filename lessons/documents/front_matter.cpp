@@ -38,7 +38,7 @@ Number number_of(const std::string& text) {
 std::vector<std::string_view> cut(std::string_view text) {
   auto parts = attn::pieces_of(text, ",");
   for (auto& part : parts) part = attn::trimmed(part);
-  std::erase(parts, "");
+  if (parts.back().empty()) parts.pop_back();
   return parts;
 }
 

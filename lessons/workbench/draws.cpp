@@ -101,7 +101,6 @@ attn::AnyRank<double> Draws::uniform(const attn::Shape& shape) {
   return values;
 }
 
-
 double standard_deviation(const std::optional<std::string>& choice, std::size_t fan_in, std::size_t fan_out) {
   const auto in = static_cast<double>(fan_in);
   const auto out = static_cast<double>(fan_out);

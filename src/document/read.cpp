@@ -79,6 +79,21 @@ std::string with_values(std::string line, const std::vector<std::string>& names,
   return line;
 }
 
+/// A row's values, between commas; the last one is all that is left of it. Fewer where it has no more.
+std::vector<std::string> values_of(std::string_view row, std::size_t count) {
+  std::vector<std::string> values;
+  for (auto parts = cut_at_commas(row); !parts.empty(); parts = cut_at_commas(row)) {
+    if (values.size() + 1 == count) {
+      values.emplace_back(attn::trimmed(row));
+      break;
+    }
+    row.remove_prefix(row.find(parts[0]) + parts[0].size());
+    row.remove_prefix(std::min(row.find(',') + 1, row.size()));
+    values.push_back(std::move(parts[0]));
+  }
+  return values;
+}
+
 class DocumentReader {
  public:
   explicit DocumentReader(const Document& document) : document_(document), lines_(lines_of(document.text)) {
@@ -143,55 +158,65 @@ class DocumentReader {
     at_ = 0;
   }
 
-  /// Writes out the lines between `{for NAME, NAME of a, b | c, d}` and `{end for}`, once for each row.
+  /// Lines that are there once for each row of values: `{for NAME, NAME of a, b | c, d}`.
+  struct Repetition {
+    Place place{};
+    std::vector<std::string> names{};
+    std::vector<std::vector<std::string>> rows{};
+    std::vector<std::string> lines{};
+    std::vector<std::size_t> numbers{};
+  };
+
+  /// Writes out the lines between `{for …}` and `{end for}`, once for each row.
   void repeat_lines() {
-    std::vector<std::size_t> begins;
+    std::vector<Repetition> open(1);
     std::size_t bytes = 0;
+    const auto add = [&](std::string line, std::size_t number) {
+      open.back().lines.push_back(std::move(line));
+      open.back().numbers.push_back(number);
+    };
     for (; at_ < lines_.size(); ++at_) {
-      if (lines_[at_].starts_with("{for ")) begins.push_back(at_);
-      if (lines_[at_] != "{end for}") continue;
-      if (begins.empty()) throw Error(place(), "{end for} without {for …}");
-      repeat_lines_from(begins.back(), bytes);
-      begins.pop_back();
+      if (lines_[at_].starts_with("{for ")) {
+        open.push_back(repetition());
+      } else if (attn::trimmed(lines_[at_]) != "{end for}") {
+        add(lines_[at_], numbers_[at_]);
+      } else if (open.size() == 1) {
+        throw Error(place(), "{end for} without a {for …} that begins a line");
+      } else {
+        const auto one = std::move(open.back());
+        open.pop_back();
+        for (const auto& values : one.rows)
+          for (std::size_t i = 0; i < one.lines.size(); ++i) {
+            add(with_values(one.lines[i], one.names, values), one.numbers[i]);
+            if ((bytes += open.back().lines.back().size() + 1) > most_bytes)
+              throw Error(one.place, fmt::format("lines that make more than {} bytes", most_bytes));
+          }
+      }
     }
-    if (!begins.empty()) throw Error({document_.file, numbers_[begins[0]]}, "{for …} without its {end for}");
+    if (open.size() > 1) throw Error(open[1].place, "{for …} without its {end for}");
+    open[0].numbers.push_back(numbers_.back());
+    lines_ = std::move(open[0].lines);
+    numbers_ = std::move(open[0].numbers);
     at_ = 0;
   }
 
-  /// Those up to here, and leaves the last of them behind. Adds their bytes to those written out before.
-  void repeat_lines_from(std::size_t begin, std::size_t& bytes) {
+  Repetition repetition() {
     constexpr std::string_view word = "for ", of = " of ";
-    const auto end = std::exchange(at_, begin);
-    const auto first = place();
-    Marks none;
-    const auto head = in_braces(none).text();
+    Repetition one{.place = place()};
+    const auto [inside, behind] = cut_at_brace();
+    if (!is_blank(behind.text())) throw Error(behind.place_of(0), "text behind a {for …}; valid: none");
+    const auto& head = inside.text();
     const auto values = head.find(of, word.size());
-    const auto names = cut_at_commas(head.substr(word.size(), values - word.size()));
-    if (values == head.npos || names.empty())
-      throw Error(first, "a repetition without its values; valid: {for NAME of VALUE | VALUE}");
-    std::vector<std::string> lines;
-    std::vector<std::size_t> numbers;
+    one.names = cut_at_commas(head.substr(word.size(), values - word.size()));
+    if (values == head.npos || one.names.empty())
+      throw Error(one.place, "a repetition without its values; valid: {for NAME of VALUE | VALUE}");
     for (const auto row : attn::pieces_of(std::string_view(head).substr(values + of.size()), "|")) {
-      auto in_row = cut_at_commas(row);
-      if (in_row.size() < names.size())
-        throw Error(first, fmt::format("\"{}\" has no value for each of {}", row, fmt::join(names, ", ")));
-      const auto last = in_row.begin() + static_cast<std::ptrdiff_t>(names.size() - 1);
-      *last = fmt::format("{}", fmt::join(last, in_row.end(), ", "));
-      for (auto line = at_ + 1; line < end; ++line) {
-        lines.push_back(with_values(lines_[line], names, in_row));
-        numbers.push_back(numbers_[line]);
-        if ((bytes += lines.back().size()) > most_bytes)
-          throw Error(first, fmt::format("lines that make more than {} bytes", most_bytes));
-      }
+      one.rows.push_back(values_of(row, one.names.size()));
+      if (one.rows.back().size() < one.names.size())
+        throw Error(one.place,
+                    fmt::format("\"{}\" has no value for each of {}", row, fmt::join(one.names, ", ")));
     }
-    const auto replace = [&](auto& all, const auto& others) {
-      const auto place = all.begin() + static_cast<std::ptrdiff_t>(begin);
-      all.insert(all.erase(place, place + static_cast<std::ptrdiff_t>(end + 1 - begin)), others.begin(),
-                 others.end());
-    };
-    replace(lines_, lines);
-    replace(numbers_, numbers);
-    at_ = begin + lines.size() - 1;
+    return one;
   }
 
   /// Up to the end of the text, or to an `{else …}` or `{end}` of a line of its own.
@@ -448,6 +473,14 @@ class DocumentReader {
   /// `{use scores.md, query = head}  {with --all}`: what stands in the first braces, and the marks behind
   /// them. While the braces are open it goes on behind two blanks.
   Source in_braces(Marks& marks) {
+    const auto [inside, behind] = cut_at_brace();
+    with_marks_taken(behind, marks);
+    return inside;
+  }
+
+  /// What is in the braces that begin the line, which may go on behind two blanks in the next, and what
+  /// stands behind them.
+  std::pair<Source, Source> cut_at_brace() {
     auto text = source().without_blanks();
     auto end = formula::closing_brace(text.text(), 0);
     for (; end == std::string::npos; end = formula::closing_brace(text.text(), 0)) {
@@ -457,8 +490,7 @@ class DocumentReader {
       ++at_;
       add_line(text);
     }
-    with_marks_taken(text.part(end + 1), marks);
-    return text.part(1, end);
+    return {text.part(1, end), text.part(end + 1)};
   }
 
   Block remark() {

@@ -180,6 +180,25 @@ TEST_CASE("Lines may be there once for each row of values", "[document]") {
   CHECK(refusal("a\n{end for}\n").starts_with("page.md, line 2"));
   CHECK(refusal("{for of a}\n{end for}\n").find("valid: {for NAME of VALUE | VALUE}") != std::string::npos);
   CHECK(refusal("{for x, y of a}\n{end for}\n").find("no value for each of x, y") != std::string::npos);
+  CHECK(refusal("a\n{for x of a} {hidden}\n{end for}\n")
+            .starts_with("page.md, line 2, column 13: text behind"));
+  const auto rest =
+      document::read("page.md", "{for n, words of x, 1,000 (a, b),  c}\n{n}: {words}\n{end for}  \n");
+  CHECK(rest.blocks().at(0).prose[0].text == "x: 1,000 (a, b),  c");
+}
+
+TEST_CASE("Repetitions of empty lines are bounded, many short ones are read at once", "[document]") {
+  std::string nested, flat;
+  for (int i = 0; i < 5; ++i) {
+    nested += fmt::format("{{for x{} of 0", i);
+    for (int value = 1; value < 40; ++value) nested += fmt::format(" | {}", value);
+    nested += "}\n";
+  }
+  nested += "\n";
+  for (int i = 0; i < 5; ++i) nested += "{end for}\n";
+  CHECK(refusal(nested).find("more than 1048576 bytes") != std::string::npos);
+  for (int i = 0; i < 20'000; ++i) flat += "{for x of 1}\n{end for}\n";
+  CHECK(document::read("page.md", flat + "Text.\n").blocks().size() == 1);
 }
 
 TEST_CASE("A fence and a label may have a condition", "[document]") {
