@@ -223,8 +223,8 @@ std::vector<Reading> Lexicon::readings(std::string_view word) const {
   const auto small = lower(word);
   std::vector<Reading> found;
   add_listed(found, small);
-  if (attn::any_of(
-          found, std::mem_fn(&Reading::is_function))) {  // "does" is no form of a deer, "like" seldom a verb
+  // "does" is no form of a deer, "like" seldom a verb
+  if (attn::any_of(found, std::mem_fn(&Reading::is_function))) {
     const auto is_by_hand = [](const Reading& reading) { return reading.kind.empty() && reading.share == 1; };
     const auto rest = std::stable_partition(found.begin(), found.end(), is_by_hand);
     share_out(found.begin(), rest, rest == found.end() ? 1.0 : 0.7);

@@ -440,18 +440,18 @@ class Detective {
   }
 
  private:
-  /// With the number of fewest digits near `c` that gives theirs: 500000 rather than 499999.9999997.
+  /// With the number of fewest digits near `c` that gives theirs: 500000 rather than 499999.9999997. Some
+  /// constant gives any number that stands alone, and 0 gives zeros.
   std::optional<Definition> with_shortest(const std::function<Expr(double)>& formula, double c) const {
+    if (c == 0.0 || attn::element_count(theirs_.shape) == 1) return std::nullopt;
     Definition edit{definition_.name, definition_.axes, formula(c)};
     if (!gives(edit)) return std::nullopt;
-    constexpr int few_digits = 2;
-    const bool is_alone = attn::element_count(theirs_.shape) == 1;  // some constant gives any number
-    for (int digits = 1; digits <= (is_alone ? few_digits : 6); ++digits) {
+    for (int digits = 1; digits < 7; ++digits) {
       Definition shorter{definition_.name, definition_.axes,
                          formula(std::stod(fmt::format("{:.{}g}", c, digits)))};
       if (gives(shorter)) return shorter;
     }
-    return is_alone ? std::nullopt : std::optional(edit);
+    return edit;
   }
 
   bool agree(double ours, double theirs) const {
@@ -591,10 +591,11 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   std::vector<Definition> joint = {definition};
   constexpr std::size_t most_joint = 8;
   for (std::size_t i = 0; i < joint.size() && found.empty(); ++i) {
-    if (i > 0) for_each_constant(joint[i].expr, in_place_of_all, solve);
-    if (i > 0)
+    if (i > 0) {
+      for_each_constant(joint[i].expr, in_place_of_all, solve);
       for (const auto& edit : edits_of(sheet, joint[i]))
         if (!is_over() && detective.gives(edit)) found.push_back(edit);
+    }
     for (const auto& operand : operands(joint[i].expr)) {
       auto deeper = with_written_out(sheet, joint[i], operand);
       const auto is_it = [&](const Definition& other) { return same(other.expr, deeper.expr); };

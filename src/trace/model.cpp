@@ -126,7 +126,7 @@ const ModelTensor* Model::find(std::string_view id) const {
 const ModelTensor& Model::at(std::string_view id) const {
   if (const auto* tensor = find(id)) return *tensor;
   throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id,
-                          fmt::join(each_of(tensors, &ModelTensor::id), ", ")));
+                          fmt::join(ids_in(tensors), ", ")));
 }
 
 Tensor<2> Model::matrix(std::string_view id) const {

@@ -75,7 +75,7 @@ struct Tapped {
 /// Watches the tap: is called with each tensor, and may put other elements in its place.
 class Watch {
  public:
-  /// Whether it looks at the mistakes of that step, of those that nobody lists for nothing.
+  /// Whether it asks for the mistakes of that step; a step need not list those that nobody asks for.
   using Wants = std::function<bool(const std::string& id)>;
 
   Watch() = default;

@@ -127,8 +127,7 @@ class Tape {
   /// Forgets everything. The memory is kept for what comes next.
   void clear();
 
-  // The operations that models are made of. Each computes its result and records its backward on the tape.
-  // Shapes are [rows×columns]. Rows of a batch of sequences lie by position (row = position · batch + sample)
+  // The operations that models are made of. Shapes are [rows×columns]. Rows of a batch of sequences lie by position (row = position · batch + sample)
   // in recurrent models, and by sample (row = sample · positions + position) in transformers.
 
   /// x W + the sum of the biases; W is [columns of x × n], each bias [1×n].

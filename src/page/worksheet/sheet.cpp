@@ -139,8 +139,7 @@ std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
       any_of(sheet.asked, [](const auto& step) { return contains(step.written, "-inf"); });
   return fmt::format(
       "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}A decimal counts "
-      "as "
-      "rounded in its last digit{}. Each step is judged from your own numbers before it. To check this "
+      "as rounded in its last digit{}. Each step is judged from your own numbers before it. To check this "
       "sheet{}: attnlab check {} FILE",
       sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "",
       sheet.rule.empty() ? ": two digits after the point will do" : "",

@@ -574,6 +574,14 @@ class Search {
   std::optional<Own> own_;
 };
 
+/// A small whole number alone says too little: one of hundreds of formulas gives it by chance.
+bool is_evidence_of_formula(const AnyTensor& tensor) {
+  constexpr double small = 1000.0;
+  const bool is_alone = element_count(tensor.shape()) == 1;
+  return is_evidence(tensor) &&
+         !(is_alone && !is_floating(tensor.dtype()) && std::abs(tensor.view().at(std::size_t{0})) < small);
+}
+
 /// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
 /// before it and from what the lesson has by the end of the run.
 void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
@@ -584,7 +592,7 @@ void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
   std::size_t left = 0;  // tensors of the run that are still to come
   const auto put_theirs = [&](const Tapped& tapped) {
     const auto* const theirs = value_in(dump.tensors, tapped.id);
-    if (theirs == nullptr || theirs->shape() != tapped.shape) return;
+    if (theirs == nullptr || theirs->shape() != tapped.shape || !can_be_used(tapped, *theirs)) return;
     for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
       store(tapped.dtype, tapped.elements, i, theirs->view().at(i));
   };
@@ -601,7 +609,8 @@ void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
     if (--left > 0) return;
     for (auto& one : diagnosis.steps) {
       const auto& theirs = dump.tensors.at(one.id);
-      if (const auto* const words = value_in(explain, one.id); words != nullptr && is_evidence(theirs))
+      if (const auto* const words = value_in(explain, one.id);
+          words != nullptr && is_evidence_of_formula(theirs))
         one.formula = (*words)(theirs);
     }
   });

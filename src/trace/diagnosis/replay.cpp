@@ -12,6 +12,24 @@
 
 namespace attn {
 
+bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
+  if (tapped.dtype != Dtype::int64) return true;
+  const auto* own = static_cast<const std::int64_t*>(tapped.elements);
+  const auto count = element_count(tapped.shape);
+  if (count == 0) return true;
+  constexpr double most = 1e15;
+  const auto range = std::minmax_element(own, own + count);
+  const bool is_formula = tapped.explain != nullptr;
+  const double smallest = is_formula ? -most : static_cast<double>(*range.first);
+  const double largest = is_formula ? most : static_cast<double>(*range.second);
+  const auto view = theirs.view();
+  for (std::size_t i = 0; i < element_count(theirs.shape()); ++i) {
+    const double number = view.at(i);
+    if (!(smallest <= number && number <= largest)) return false;
+  }
+  return true;
+}
+
 namespace {
 
 constexpr int replays = 4;  // with numbers moved at random
@@ -65,27 +83,6 @@ bool covers(const Shape& theirs, const Tapped& tapped) {
   if (theirs[tapped.row->axis] < shape[tapped.row->axis]) return false;
   shape[tapped.row->axis] = theirs[tapped.row->axis];
   return theirs == shape;
-}
-
-/// Whether a lesson can go on with somebody's numbers. Whole ones may be places in a table: for a formula,
-/// which has NaN for what is not there, all will do; else only those between the lesson's own smallest and
-/// largest are surely in there.
-bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
-  if (tapped.dtype != Dtype::int64) return true;
-  const auto* own = static_cast<const std::int64_t*>(tapped.elements);
-  const auto count = element_count(tapped.shape);
-  if (count == 0) return true;
-  constexpr double most = 1e15;
-  const auto range = std::minmax_element(own, own + count);
-  const bool is_formula = tapped.explain != nullptr;
-  const double smallest = is_formula ? -most : static_cast<double>(*range.first);
-  const double largest = is_formula ? most : static_cast<double>(*range.second);
-  const auto view = theirs.view();
-  for (std::size_t i = 0; i < element_count(theirs.shape()); ++i) {
-    const double number = view.at(i);
-    if (!(smallest <= number && number <= largest)) return false;
-  }
-  return true;
 }
 
 void store(const Tapped& tapped, std::size_t i, double number) {

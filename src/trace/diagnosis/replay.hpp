@@ -78,6 +78,11 @@ struct Prediction {
 
 using Predictions = std::vector<Prediction>;
 
+/// Whether a lesson can go on with somebody's numbers. Whole ones may be places in a table: for a formula,
+/// which has NaN for what is not there, all will do; else only those between the lesson's own smallest and
+/// largest are surely in there.
+bool can_be_used(const Tapped& tapped, const AnyTensor& theirs);
+
 /// Replays a lesson with somebody's tensors: every step is computed from their tensors where they have them,
 /// and from the lesson's own where they do not. So a mistake in one step does not hide those of later ones.
 class Replay {

@@ -63,7 +63,7 @@ class Replays {
     numbers_kept_ = 0;
   }
 
-  /// Other numbers in the place of those of an input.
+  /// Other numbers in the place of those of an input or a step; whole numbers and infinite ones stay.
   static void change_all(const Tapped& tapped) {
     for (std::size_t i = 0; i < element_count(tapped.shape); ++i) {
       if (is_floating(tapped.dtype)) {
@@ -151,6 +151,7 @@ class Suppositions {
   void adopt(Hypothesis mistakes) {
     adopted_ = std::move(mistakes);
     replays_.forget();
+    followed_by_.clear();
     steps_ = *replays_.of(adopted_);
     tolerance_ = replays_.tolerance(adopted_);
     constexpr int few_decimals = 4;
@@ -234,8 +235,10 @@ class Suppositions {
       for (auto& some : some_of(everywhere))
         if (some.size() < everywhere.size() && any_of(some, is_here)) all.push_back(std::move(some));
     }
-    if (const auto wrong = wrong_numbers(index); places.size() < all.size())
+    if (places.size() < all.size()) {  // a run for each place spares one for each hypothesis
+      const auto wrong = wrong_numbers(index);
       std::erase_if(all, [&](const Hypothesis& some) { return !reaches(some, index, wrong); });
+    }
     return few_of(std::move(all));
   }
 
@@ -322,18 +325,25 @@ class Suppositions {
            });
   }
 
-  /// Whether a number of the step at `index` changes with all numbers of an earlier one.
+  /// Whether a number of the step at `index` changes with all numbers of an earlier one, or may: what is
+  /// infinite does not change, nor do all bits of a mask.
   bool follows(std::size_t index, std::size_t number, std::size_t earlier) const {
     auto [found, is_new] = followed_by_.try_emplace({earlier, index});
     if (is_new) {
       const auto changed = replays_.with_changed(steps_[earlier].id, Replays::change_all, adopted_);
       const auto& before = steps_[index].reference;
       const bool is_known = index < changed.size() && changed[index].reference.size() == before.size() &&
-                            changed[earlier].reference != steps_[earlier].reference;
+                            changes_everywhere(changed[earlier].reference, steps_[earlier].reference);
       for (std::size_t i = 0; i < before.size(); ++i)
         found->second.push_back(!is_known || changed[index].reference[i] != before[i]);
     }
     return found->second[number];
+  }
+
+  static bool changes_everywhere(const std::vector<double>& changed, const std::vector<double>& before) {
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (i >= changed.size() || changed[i] == before[i]) return false;
+    return true;
   }
 
   /// Whether the mistake may be made in one step that lists it and not in another.

@@ -137,7 +137,7 @@ Tolerance claim_tolerance(const StoredTrace& a, const StoredTrace& b) {
 }
 
 std::string ids_of(const StoredTrace& trace) {
-  return fmt::format("{}", fmt::join(each_of(trace.tensors(), &StoredTensor::id), ", "));
+  return fmt::format("{}", fmt::join(ids_in(trace.tensors()), ", "));
 }
 
 void require_used(const DiffSettings& settings, const StoredTrace& a, const StoredTrace& b) {
