@@ -101,13 +101,8 @@ attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& g
           .W_O = model.matrix(group + "W_O")};
 }
 
-namespace {
-
-/// A block of a transformer, the part block.md, on X [1×token×d_model] with the weights of the group
-/// "layer=1/". With a memory, an encoder's output [1×source×d_model], it is a decoder's block.
 Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
-                  const attn::AttentionOptions& options,
-                  const std::optional<Tensor<3>>& memory = std::nullopt) {
+                  const attn::AttentionOptions& options, const std::optional<Tensor<3>>& memory) {
   const auto vector = [&](const std::string& id) { return model.vector(group + id); };
   const auto normed = [&](const Tensor<3>& x, const std::string& norm) {
     return attn::layer_norm(x, vector(norm + "/gain"), vector(norm + "/bias"));
@@ -125,6 +120,8 @@ Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::strin
   block.output = normed(x + attn::linear(hidden, model.matrix(group + "W_2"), vector("b_2")), "norm_2");
   return block;
 }
+
+namespace {
 
 Block first_layer(const attn::Model& model, const std::vector<std::string>& tokens) {
   return apply_block(embedded(model, tokens), model, "layer=1/", model.number("layer=1/heads"),

@@ -53,6 +53,12 @@ struct Block {
 /// The weights that a model has under that group, "layer=1/attention/".
 attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads);
 
+/// A block of a transformer, the part block.md, on X [1×token×d_model] with the weights of the group
+/// "layer=1/". With a memory, an encoder's output [1×source×d_model], it is a decoder's block.
+Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
+                  const attn::AttentionOptions& options,
+                  const std::optional<Tensor<3>>& memory = std::nullopt);
+
 /// The blocks of the encoder of the transformer that `attnlab train translation --attention transformer`
 /// wrote, on a sentence.
 std::vector<Block> encoder_blocks(const ModelInputs& inputs, const attn::TokenBatch& source);
